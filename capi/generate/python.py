@@ -20,7 +20,7 @@ from .python_names import (
     is_object,
     may_be_left_out,
     may_give_back,
-    numpy_names,
+    numpy_named,
     safe,
     shown_arguments,
     shown_in,
@@ -86,6 +86,7 @@ from ._runtime import (
     wrap,
     wrap_or,
 )
+from ._signatures import by_own_names
 from ._tensor_type import TensorBase, into, same_shape
 from ._types import DTYPE, MEMORY_FORMAT, Choice
 from ._warning import alpha_first, warn_of_sizes
@@ -134,8 +135,8 @@ def functions(plan: Plan) -> list[Call]:
 # ---- signatures
 
 
-def signature(c: Call, with_out: bool) -> str:
-    """`input, dim=None, *, dtype=None, out=None`"""
+def signature(c: Call, with_out: bool) -> list[str]:
+    """["input", "dim=None", "*", "dtype=None", "out=None"]"""
     parts, star = [], False
     many, left_out = variadic(c.function), may_be_left_out(c)
     for a in shown_arguments(c):
@@ -152,11 +153,16 @@ def signature(c: Call, with_out: bool) -> str:
             parts.append("old=None")
     if is_factory(c.function):
         parts += ["layout=None", "pin_memory=False"]
-    others = numpy_names(c.function)
-    if others or with_out:
-        parts += [] if star else ["*"]
-        parts += [f"{other}=None" for other in others.values()]
-    return ", ".join(parts + (["out=None"] if with_out else []))
+    if with_out:
+        parts += ["out=None"] if star else ["*", "out=None"]
+    return parts
+
+
+def _by_numpy_names(f: Function) -> list[str]:
+    """Takes what came by NumPy's names. Calls without any pay for one look."""
+    own = numpy_named(f)
+    passed = ", ".join([f'"{f.name}"', "names", *(f"{name}={name}" for name in own)])
+    return ["if names:", f"{INDENT}{', '.join(own)}, = by_own_names({passed})"]
 
 
 def default(a: Argument) -> str:
@@ -198,11 +204,11 @@ def docstring(c: Call) -> list[str]:
 def function(c: Call, method: bool = False) -> str:
     f = c.function
     name = safe(c.member if method else f.name)
-    lines = [f"def {name}({signature(c, has_out(c))}):"]
+    parameters = signature(c, has_out(c)) + ["**names"] * bool(numpy_named(f))
+    lines = [f"def {name}({', '.join(parameters)}):"]
     lines += [INDENT + line if line else "" for line in docstring(c)]
     body, call = _call(c)
-    for own, other in numpy_names(f).items():
-        lines += [f"{INDENT}if {other} is not None:", f"{INDENT * 2}{own} = {other}"]
+    lines += [INDENT + line for line in _by_numpy_names(f)] if numpy_named(f) else []
     if any(a.name == "size_average" for a in f.python_args):
         lines += [INDENT + line for line in old_reduction("reduction")]
     before, after = _result(c, call)
@@ -255,7 +261,7 @@ def functional(c: Call) -> str:
     f = c.function
     name, twin = inner_name(f), safe(f.name + "_")
     given = ", ".join(safe(a.name) for a in f.args)
-    lines = [f"def {functional_name(f)}({signature(c, False)}, inplace=False):"]
+    lines = [f"def {functional_name(f)}({', '.join(signature(c, False))}, inplace=False):"]
     lines += [f'{INDENT}"""{f.doc}"""']
     return "\n".join([*lines, f"{INDENT}return ({twin} if inplace else {name})({given})"])
 

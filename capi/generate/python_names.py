@@ -30,20 +30,21 @@ def variadic(f: Function) -> Argument | None:
     return places[0]
 
 
-_NUMPY_NAMES = {"dim": "axis", "keepdim": "keepdims"}
+# What PyTorch takes by the names that NumPy has for it, too; _signatures.py knows these.
+_HAVE_NUMPY_NAMES = ("input", "other", "dim", "keepdim")
 
 
-def numpy_names(f: Function) -> dict[str, str]:
-    """NumPy's names of arguments, which PyTorch takes too: {"dim": "axis"}."""
-    if not {"torch", "linalg"} & {*f.namespaces} and not f.method:
-        return {}
-    return {a.name: _NUMPY_NAMES[a.name] for a in f.args if a.name in _NUMPY_NAMES}
+def numpy_named(f: Function) -> tuple[str, ...]:
+    """The arguments that may come by NumPy's names: `sum(x=a, axis=0)`."""
+    names = tuple(a.name for a in f.args if a.name in _HAVE_NUMPY_NAMES)
+    is_method = f.method == "tensor" and names != ("input",)
+    return names if is_method or {"torch", "linalg", "special"} & {*f.namespaces} else ()
 
 
 def may_be_left_out(c: Call) -> set[str]:
     """The arguments that Python's signature needs a default for, though they have none: those that may
     come by NumPy's name, and what follows them."""
-    others, left_out = numpy_names(c.function), set()
+    others, left_out = numpy_named(c.function), set()
     for a in shown_arguments(c):
         if not (a.has_default or a.keyword_only) and (left_out or a.name in others):
             left_out.add(a.name)

@@ -106,7 +106,7 @@ def _signature(plan: Plan, c: Call, method: bool, functional: bool = False) -> s
             parts += ["*"] if a.keyword_only and not star else []
             star = star or a.keyword_only
             parts.append(_parameter(plan, a) + (" = ..." if a.name in left_out else ""))
-    others = python.numpy_names(c.function)
+    others = {"dim": "axis", "keepdim": "keepdims"} if python.numpy_named(c.function) else {}
     if python.is_factory(c.function):
         parts += ["layout: Any = ...", "pin_memory: builtins.bool = ..."]
     has_out = python.has_out(c) and not functional

@@ -230,41 +230,6 @@ def test_refused_dirty_inputs(both):
     both(run)
 
 
-# ---- NumPy's names of arguments
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda t, x: t.sum(x, axis=1, keepdims=True),
-        lambda t, x: x.sum(axis=0),
-        lambda t, x: x.argmax(axis=1),
-        lambda t, x: x.var(axis=1, keepdims=True),
-        lambda t, x: x.std(axis=0),
-        lambda t, x: tuple(x.max(axis=1, keepdims=True)),
-        lambda t, x: tuple(x.min(axis=1)),
-        lambda t, x: t.cat([x, x], axis=1),
-        lambda t, x: t.stack([x, x], axis=2),
-        lambda t, x: t.softmax(x, axis=0),
-        lambda t, x: x.log_softmax(axis=1),
-        lambda t, x: x.cumsum(axis=1),
-        lambda t, x: x.unsqueeze(axis=1).squeeze(axis=1),
-        lambda t, x: x.chunk(2, axis=1),
-        lambda t, x: x.unbind(axis=1),
-    ],
-)
-def test_axis(call, both, same):
-    same(*both(lambda t: call(t, t.arange(0, 12, dtype=t.float32).reshape(3, 4))))
-
-
-def test_neither_dim_nor_axis(both):
-    def run(t):
-        with pytest.raises(TypeError, match="dim"):
-            t.ones(2).cumsum()
-
-    both(run)
-
-
 @pytest.mark.parametrize("pre", [False, True])
 @pytest.mark.parametrize(
     "make",

@@ -329,3 +329,72 @@ def test_arguments_that_are_missing(text, both):
     mine, theirs = both(run)
     # where there are several signatures, PyTorch names none of the arguments
     assert mine == theirs or "invalid combination" in theirs and "missing" in mine
+
+
+# ---- NumPy's names of arguments
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t, x: t.sum(x, axis=1, keepdims=True),
+        lambda t, x: x.sum(axis=0),
+        lambda t, x: x.argmax(axis=1),
+        lambda t, x: x.var(axis=1, keepdims=True),
+        lambda t, x: x.std(axis=0),
+        lambda t, x: tuple(x.max(axis=1, keepdims=True)),
+        lambda t, x: tuple(x.min(axis=1)),
+        lambda t, x: t.cat([x, x], axis=1),
+        lambda t, x: t.stack([x, x], axis=2),
+        lambda t, x: t.softmax(x, axis=0),
+        lambda t, x: x.log_softmax(axis=1),
+        lambda t, x: x.cumsum(axis=1),
+        lambda t, x: x.unsqueeze(axis=1).squeeze(axis=1),
+        lambda t, x: x.chunk(2, axis=1),
+        lambda t, x: x.unbind(axis=1),
+        lambda t, x: t.sum(x=x, axis=0),
+        lambda t, x: t.exp(a=x),
+        lambda t, x: t.add(x1=x, x2=x, alpha=2),
+        lambda t, x: x.mul(x2=x),
+        lambda t, x: tuple(t.sort(x=x, axis=0, descending=True)),
+        lambda t, x: tuple(t.max(x=x, axis=1, keepdims=True)),
+        lambda t, x: t.max(x1=x, x2=x),
+        lambda t, x: t.where(x > 3, x=x, x2=-x),
+        lambda t, x: t.var(x=x, axis=0),
+        lambda t, x: t.flip(x=x, dims=[0]),
+        lambda t, x: t.reshape(x=x, shape=(4, 3)),
+        lambda t, x: t.narrow(x=x, axis=1, start=1, length=2),
+        lambda t, x: t.roll(x=x, shifts=1),
+        lambda t, x: t.linalg.norm(x=x),
+    ],
+)
+def test_axis(call, both, same):
+    same(*both(lambda t: call(t, t.arange(0, 12, dtype=t.float32).reshape(3, 4))))
+
+
+def test_neither_dim_nor_axis(both):
+    def run(t):
+        with pytest.raises(TypeError, match="dim"):
+            t.ones(2).cumsum()
+
+    both(run)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t, x: t.exp(y=x),
+        lambda t, x: t.exp(x, x=x),
+        lambda t, x: t.add(x, x, x2=x),
+        lambda t, x: t.add(x1=x),
+        lambda t, x: t.sort(axis=0),
+        lambda t, x: t.repeat_interleave(axis=0),
+        lambda t, x: t.nn.functional.relu(x=x),
+    ],
+)
+def test_names_that_do_not_fit(call, both):
+    def run(t):
+        with pytest.raises(TypeError):
+            call(t, t.ones(2))
+
+    both(run)

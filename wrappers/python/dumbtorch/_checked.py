@@ -5,22 +5,23 @@ from __future__ import annotations
 
 from . import _ops
 from ._complaints import MISSING
+from ._signatures import by_own_names
 from ._tensor_type import TensorBase
 from ._types import bool_, uint8
 from ._warning import warn_of_cycle, warn_once
 
 
-def sort(input, dim=-1, descending=False, *, stable=None, axis=None, out=None):
+def sort(input=MISSING, dim=-1, descending=False, *, stable=None, out=None, **names):
     """The sorted elements along a dimension, and where they were. Equal elements keep their order."""
     stable = False if stable is None else stable
-    return _ops.sort(input, dim, descending, stable=stable, axis=axis, out=out)
+    return _ops.sort(input, dim, descending, stable=stable, out=out, **names)
 
 
-def narrow(input, dim=MISSING, start=MISSING, length=MISSING, *, axis=None):
+def narrow(input=MISSING, dim=MISSING, start=MISSING, length=MISSING, **names):
     """A range along a dimension; `start` may be a tensor of one integer."""
     if isinstance(start, TensorBase) and (start.ndim or not _is_integral(start)):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    return _ops.narrow(input, dim if axis is None else axis, start, length)
+    return _ops.narrow(input, dim, start, length, **names)
 
 
 def _is_integral(x) -> bool:
@@ -84,9 +85,10 @@ def indexing(word):
     return "ij" if word is None else word
 
 
-def cross(input, other, dim=None, *, axis=None, out=None):
+def cross(input=MISSING, other=MISSING, dim=None, *, out=None, **names):
     """Cross product of vectors of three elements, along the first dimension that has three unless one is named."""
-    dim = axis if dim is None else dim
+    if names:
+        input, other, dim = by_own_names("cross", names, input=input, other=other, dim=dim)
     if dim is None:
         warn_once(
             "cross",

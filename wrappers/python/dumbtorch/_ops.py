@@ -56,6 +56,7 @@ from ._runtime import (
     wrap,
     wrap_or,
 )
+from ._signatures import by_own_names
 from ._tensor_type import TensorBase, into, same_shape
 from ._types import DTYPE, MEMORY_FORMAT, Choice
 from ._warning import alpha_first, warn_of_sizes
@@ -3744,7 +3745,7 @@ def custom_function(name, inputs, outputs, saved, backward, dirty=()):
     return take_tensors(out)
 
 
-def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, *, out=None):
+def conv1d(input=MISSING, weight=MISSING, bias=None, stride=1, padding=0, dilation=1, groups=1, *, out=None, **names):
     """1-d convolution (cross-correlation, as everywhere in deep learning): [batch,
     out_channels, length], where length is (size + 2 * padding - dilation * (kernel - 1) -
     1) / stride + 1, rounded down.
@@ -3757,6 +3758,8 @@ def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, 
         dilation: Distance of two elements of a window, for each spatial dimension.
         groups: The channels are split into so many groups that do not mix.
     """
+    if names:
+        input, = by_own_names("conv1d", names, input=input)
     if out is not None:
         return into(out, conv1d, input, weight, bias, stride, padding, dilation, groups)
     try:
@@ -3794,7 +3797,7 @@ def conv1d_padding(input, weight, bias=None, stride=1, padding='valid', dilation
     return out
 
 
-def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *, out=None):
+def conv_transpose1d(input=MISSING, weight=MISSING, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *, out=None, **names):
     """The transpose of conv1d as a linear map of its input, which the gradient of conv1d is,
     too (also called deconvolution): [batch, out_channels, length], where length is (size -
     1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
@@ -3810,6 +3813,8 @@ def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_paddi
         groups: The channels are split into so many groups that do not mix.
         dilation: Distance of two elements of a window, for each spatial dimension.
     """
+    if names:
+        input, = by_own_names("conv_transpose1d", names, input=input)
     if out is not None:
         return into(out, conv_transpose1d, input, weight, bias, stride, padding, output_padding, groups, dilation)
     try:
@@ -3825,7 +3830,7 @@ def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_paddi
     return out
 
 
-def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, *, out=None):
+def conv2d(input=MISSING, weight=MISSING, bias=None, stride=1, padding=0, dilation=1, groups=1, *, out=None, **names):
     """2-d convolution (cross-correlation, as everywhere in deep learning): [batch,
     out_channels, height, width], where height and width are (size + 2 * padding - dilation
     * (kernel - 1) - 1) / stride + 1, rounded down. Channels-last in gives channels-last
@@ -3839,6 +3844,8 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, 
         dilation: Distance of two elements of a window, for each spatial dimension.
         groups: The channels are split into so many groups that do not mix.
     """
+    if names:
+        input, = by_own_names("conv2d", names, input=input)
     if out is not None:
         return into(out, conv2d, input, weight, bias, stride, padding, dilation, groups)
     try:
@@ -3876,7 +3883,7 @@ def conv2d_padding(input, weight, bias=None, stride=1, padding='valid', dilation
     return out
 
 
-def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *, out=None):
+def conv_transpose2d(input=MISSING, weight=MISSING, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *, out=None, **names):
     """The transpose of conv2d as a linear map of its input, which the gradient of conv2d is,
     too (also called deconvolution): [batch, out_channels, height, width], where height and
     width are (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding +
@@ -3893,6 +3900,8 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
         groups: The channels are split into so many groups that do not mix.
         dilation: Distance of two elements of a window, for each spatial dimension.
     """
+    if names:
+        input, = by_own_names("conv_transpose2d", names, input=input)
     if out is not None:
         return into(out, conv_transpose2d, input, weight, bias, stride, padding, output_padding, groups, dilation)
     try:
@@ -3908,7 +3917,7 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
     return out
 
 
-def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, *, out=None):
+def conv3d(input=MISSING, weight=MISSING, bias=None, stride=1, padding=0, dilation=1, groups=1, *, out=None, **names):
     """3-d convolution (cross-correlation, as everywhere in deep learning): [batch,
     out_channels, depth, height, width], where depth, height and width are (size + 2 *
     padding - dilation * (kernel - 1) - 1) / stride + 1, rounded down.
@@ -3921,6 +3930,8 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, 
         dilation: Distance of two elements of a window, for each spatial dimension.
         groups: The channels are split into so many groups that do not mix.
     """
+    if names:
+        input, = by_own_names("conv3d", names, input=input)
     if out is not None:
         return into(out, conv3d, input, weight, bias, stride, padding, dilation, groups)
     try:
@@ -3958,7 +3969,7 @@ def conv3d_padding(input, weight, bias=None, stride=1, padding='valid', dilation
     return out
 
 
-def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *, out=None):
+def conv_transpose3d(input=MISSING, weight=MISSING, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *, out=None, **names):
     """The transpose of conv3d as a linear map of its input, which the gradient of conv3d is,
     too (also called deconvolution): [batch, out_channels, depth, height, width], where
     depth, height and width are (size - 1) * stride - 2 * padding + dilation * (kernel - 1)
@@ -3975,6 +3986,8 @@ def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_paddi
         groups: The channels are split into so many groups that do not mix.
         dilation: Distance of two elements of a window, for each spatial dimension.
     """
+    if names:
+        input, = by_own_names("conv_transpose3d", names, input=input)
     if out is not None:
         return into(out, conv_transpose3d, input, weight, bias, stride, padding, output_padding, groups, dilation)
     try:
@@ -4272,7 +4285,7 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False, layout=Non
     return out
 
 
-def empty_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
+def empty_like(input=MISSING, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None, **names):
     """A tensor of the input's shape with arbitrary contents.
 
     Args:
@@ -4281,6 +4294,8 @@ def empty_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
         requires_grad: Whether backward shall find the gradient of the result.
         memory_format: The order of dimensions in memory.
     """
+    if names:
+        input, = by_own_names("empty_like", names, input=input)
     if out is not None:
         return into(out, empty_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
@@ -4295,7 +4310,7 @@ def empty_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
     return out
 
 
-def zeros_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
+def zeros_like(input=MISSING, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None, **names):
     """A tensor of the input's shape filled with 0.
 
     Args:
@@ -4304,6 +4319,8 @@ def zeros_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
         requires_grad: Whether backward shall find the gradient of the result.
         memory_format: The order of dimensions in memory.
     """
+    if names:
+        input, = by_own_names("zeros_like", names, input=input)
     if out is not None:
         return into(out, zeros_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
@@ -4318,7 +4335,7 @@ def zeros_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
     return out
 
 
-def ones_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
+def ones_like(input=MISSING, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None, **names):
     """A tensor of the input's shape filled with 1.
 
     Args:
@@ -4327,6 +4344,8 @@ def ones_like(input, *, dtype=None, device=None, requires_grad=False, memory_for
         requires_grad: Whether backward shall find the gradient of the result.
         memory_format: The order of dimensions in memory.
     """
+    if names:
+        input, = by_own_names("ones_like", names, input=input)
     if out is not None:
         return into(out, ones_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
@@ -4341,7 +4360,7 @@ def ones_like(input, *, dtype=None, device=None, requires_grad=False, memory_for
     return out
 
 
-def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
+def full_like(input=MISSING, fill_value=MISSING, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None, **names):
     """A tensor of the input's shape filled with one number.
 
     Args:
@@ -4351,6 +4370,8 @@ def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False
         requires_grad: Whether backward shall find the gradient of the result.
         memory_format: The order of dimensions in memory.
     """
+    if names:
+        input, = by_own_names("full_like", names, input=input)
     if out is not None:
         return into(out, full_like, input, fill_value, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
@@ -4549,12 +4570,14 @@ def to_numbers(input):
     return take_numbers(out, count)
 
 
-def clone(input, *, memory_format=None, out=None):
+def clone(input=MISSING, *, memory_format=None, out=None, **names):
     """A differentiable copy.
 
     Args:
         memory_format: The order in memory; absent keeps the input's where it is dense.
     """
+    if names:
+        input, = by_own_names("clone", names, input=input)
     if out is not None:
         return into(out, clone, input, memory_format=memory_format)
     try:
@@ -5423,12 +5446,14 @@ def linalg_cholesky_ex(A, *, upper=False, check_errors=False, out=None):
     return linalg_cholesky_ex_result((wrap(out[0]), wrap(out[1])))
 
 
-def cholesky(input, upper=False, *, out=None):
+def cholesky(input=MISSING, upper=False, *, out=None, **names):
     """Another name of `linalg_cholesky`.
 
     Args:
         upper: Whether the factor is upper triangular.
     """
+    if names:
+        input, = by_own_names("cholesky", names, input=input)
     if out is not None:
         return into(out, cholesky, input, upper)
     try:
@@ -5440,13 +5465,15 @@ def cholesky(input, upper=False, *, out=None):
     return out
 
 
-def cholesky_solve(input, input2, upper=False, *, out=None):
+def cholesky_solve(input=MISSING, input2=MISSING, upper=False, *, out=None, **names):
     """X of (L @ L.mT) @ X = input.
 
     Args:
         input2: Cholesky factors [..., n, n].
         upper: Whether the factor is upper triangular.
     """
+    if names:
+        input, = by_own_names("cholesky_solve", names, input=input)
     if out is not None:
         return into(out, cholesky_solve, input, input2, upper)
     try:
@@ -5458,12 +5485,14 @@ def cholesky_solve(input, input2, upper=False, *, out=None):
     return out
 
 
-def cholesky_inverse(input, upper=False, *, out=None):
+def cholesky_inverse(input=MISSING, upper=False, *, out=None, **names):
     """The inverse of L @ L.mT.
 
     Args:
         upper: Whether the factor is upper triangular.
     """
+    if names:
+        input, = by_own_names("cholesky_inverse", names, input=input)
     if out is not None:
         return into(out, cholesky_inverse, input, upper)
     try:
@@ -5586,13 +5615,15 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     return out
 
 
-def lu_solve(input, LU_data, LU_pivots, *, out=None):
+def lu_solve(input=MISSING, LU_data=MISSING, LU_pivots=MISSING, *, out=None, **names):
     """linalg_lu_solve with the right-hand side first.
 
     Args:
         LU_data: The factors as lu_factor gives them.
         LU_pivots: The exchanges of rows as lu_factor gives them.
     """
+    if names:
+        input, = by_own_names("lu_solve", names, input=input)
     if out is not None:
         return into(out, lu_solve, input, LU_data, LU_pivots)
     try:
@@ -5670,7 +5701,7 @@ def linalg_solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=
     return out
 
 
-def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False, *, out=None):
+def triangular_solve(input=MISSING, A=MISSING, upper=True, transpose=False, unitriangular=False, *, out=None, **names):
     """linalg_solve_triangular with the right-hand side first.
 
     Args:
@@ -5682,6 +5713,8 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False,
     Returns:
         X, and a copy of A.
     """
+    if names:
+        input, = by_own_names("triangular_solve", names, input=input)
     if out is not None:
         need_tuple("triangular_solve", out, 2)
         return into(out, triangular_solve, input, A, upper, transpose, unitriangular)
@@ -5712,8 +5745,10 @@ def linalg_inv(A, *, out=None):
     return out
 
 
-def inverse(input, *, out=None):
+def inverse(input=MISSING, *, out=None, **names):
     """Another name of `linalg_inv`."""
+    if names:
+        input, = by_own_names("inverse", names, input=input)
     if out is not None:
         return into(out, inverse, input)
     try:
@@ -5766,8 +5801,10 @@ def linalg_det(A, *, out=None):
     return out
 
 
-def det(input, *, out=None):
+def det(input=MISSING, *, out=None, **names):
     """Another name of `linalg_det`."""
+    if names:
+        input, = by_own_names("det", names, input=input)
     if out is not None:
         return into(out, det, input)
     try:
@@ -5798,8 +5835,10 @@ def linalg_slogdet(A, *, out=None):
     return linalg_slogdet_result((wrap(out[0]), wrap(out[1])))
 
 
-def slogdet(input, *, out=None):
+def slogdet(input=MISSING, *, out=None, **names):
     """Another name of `linalg_slogdet`."""
+    if names:
+        input, = by_own_names("slogdet", names, input=input)
     if out is not None:
         need_tuple("slogdet", out, 2)
         return into(out, slogdet, input)
@@ -5813,8 +5852,10 @@ def slogdet(input, *, out=None):
     return slogdet_result((wrap(out[0]), wrap(out[1])))
 
 
-def logdet(input, *, out=None):
+def logdet(input=MISSING, *, out=None, **names):
     """log of each determinant; NaN where it is negative."""
+    if names:
+        input, = by_own_names("logdet", names, input=input)
     if out is not None:
         return into(out, logdet, input)
     try:
@@ -5847,10 +5888,12 @@ def linalg_qr(A, mode='reduced', *, out=None):
     return linalg_qr_result((wrap(out[0]), wrap(out[1])))
 
 
-def geqrf(input, *, out=None):
+def geqrf(input=MISSING, *, out=None, **names):
     """QR by Householder reflectors: R and, below its diagonal, the reflectors; and their
     factors.
     """
+    if names:
+        input, = by_own_names("geqrf", names, input=input)
     if out is not None:
         need_tuple("geqrf", out, 2)
         return into(out, geqrf, input)
@@ -5882,12 +5925,14 @@ def linalg_householder_product(A, tau, *, out=None):
     return out
 
 
-def orgqr(input, input2, *, out=None):
+def orgqr(input=MISSING, input2=MISSING, *, out=None, **names):
     """Another name of `linalg_householder_product`.
 
     Args:
         input2: Their factors [..., k].
     """
+    if names:
+        input, = by_own_names("orgqr", names, input=input)
     if out is not None:
         return into(out, orgqr, input, input2)
     try:
@@ -5899,7 +5944,7 @@ def orgqr(input, input2, *, out=None):
     return out
 
 
-def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
+def ormqr(input=MISSING, input2=MISSING, input3=MISSING, left=True, transpose=False, *, out=None, **names):
     """Product with the whole Q of the reflectors.
 
     Args:
@@ -5908,6 +5953,8 @@ def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
         left: Whether Q is the first factor.
         transpose: Whether Q is transposed.
     """
+    if names:
+        input, = by_own_names("ormqr", names, input=input)
     if out is not None:
         return into(out, ormqr, input, input2, input3, left, transpose)
     try:
@@ -5998,13 +6045,15 @@ def linalg_svdvals(A, *, driver=None, out=None):
     return out
 
 
-def svd(input, some=True, compute_uv=True, *, out=None):
+def svd(input=MISSING, some=True, compute_uv=True, *, out=None, **names):
     """input = U @ diag(S) @ V.mT.
 
     Args:
         some: Whether U and V have min(m, n) columns.
         compute_uv: Whether U and V are wanted; if not, they are zeros.
     """
+    if names:
+        input, = by_own_names("svd", names, input=input)
     if out is not None:
         need_tuple("svd", out, 3)
         return into(out, svd, input, some, compute_uv)
@@ -6147,8 +6196,10 @@ def linalg_matrix_exp(A, *, out=None):
     return out
 
 
-def matrix_exp(input, *, out=None):
+def matrix_exp(input=MISSING, *, out=None, **names):
     """Another name of `linalg_matrix_exp`."""
+    if names:
+        input, = by_own_names("matrix_exp", names, input=input)
     if out is not None:
         return into(out, matrix_exp, input)
     try:
@@ -6384,7 +6435,7 @@ def index(input, indices):
     return out
 
 
-def index_put(input, indices, values, accumulate=False, *, out=None):
+def index_put(input=MISSING, indices=MISSING, values=MISSING, accumulate=False, *, out=None, **names):
     """A copy of the input with input[indices] = values.
 
     Args:
@@ -6393,6 +6444,8 @@ def index_put(input, indices, values, accumulate=False, *, out=None):
         values: What to write; it broadcasts to the shape of input[indices].
         accumulate: Add instead of replacing; repeated indices then add up.
     """
+    if names:
+        input, = by_own_names("index_put", names, input=input)
     if out is not None:
         return into(out, index_put, input, indices, values, accumulate)
     try:
@@ -6424,15 +6477,15 @@ def index_put_(input, indices, values, accumulate=False):
     return input
 
 
-def index_select(input, dim=MISSING, index=MISSING, *, axis=None, out=None):
+def index_select(input=MISSING, dim=MISSING, index=MISSING, *, out=None, **names):
     """The slices along a dimension that the index names.
 
     Args:
         dim: The dimension; negative ones count from the end.
         index: 1-d int64 or int32 indices.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("index_select", names, input=input, dim=dim)
     if out is not None:
         return into(out, index_select, input, dim, index)
     try:
@@ -6444,7 +6497,7 @@ def index_select(input, dim=MISSING, index=MISSING, *, axis=None, out=None):
     return out
 
 
-def index_add(input, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, axis=None, out=None):
+def index_add(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, out=None, **names):
     """A copy of the input with alpha * source added to the slices that the index names.
 
     Args:
@@ -6453,8 +6506,8 @@ def index_add(input, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, axi
         source: The slices to add.
         alpha: Factor of source.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("index_add", names, input=input, dim=dim)
     if out is not None:
         return into(out, index_add, input, dim, index, source, alpha=alpha)
     try:
@@ -6467,7 +6520,7 @@ def index_add(input, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, axi
     return out
 
 
-def index_add_(input, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, axis=None):
+def index_add_(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, **names):
     """In-place version of `index_add`.
 
     Args:
@@ -6476,8 +6529,8 @@ def index_add_(input, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, ax
         source: The slices to add.
         alpha: Factor of source.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("index_add_", names, input=input, dim=dim)
     try:
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         status = py_index_add_(input, dim, index, source, alpha_kind, alpha_i, alpha_f)
@@ -6488,7 +6541,7 @@ def index_add_(input, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, ax
     return input
 
 
-def gather(input, dim=MISSING, index=MISSING, *, sparse_grad=False, axis=None, out=None):
+def gather(input=MISSING, dim=MISSING, index=MISSING, *, sparse_grad=False, out=None, **names):
     """result[i][j][k] = input[index[i][j][k]][j][k] for dim 0, and so on.
 
     Args:
@@ -6496,8 +6549,8 @@ def gather(input, dim=MISSING, index=MISSING, *, sparse_grad=False, axis=None, o
         index: int64 or int32 indices.
         sparse_grad: Must be false: there are no sparse tensors.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("gather", names, input=input, dim=dim)
     if out is not None:
         return into(out, gather, input, dim, index, sparse_grad=sparse_grad)
     try:
@@ -6509,7 +6562,7 @@ def gather(input, dim=MISSING, index=MISSING, *, sparse_grad=False, axis=None, o
     return out
 
 
-def scatter(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None, out=None):
+def scatter(input=MISSING, dim=MISSING, index=MISSING, src=MISSING, *, out=None, **names):
     """A copy of the input with result[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and so
     on.
 
@@ -6518,8 +6571,8 @@ def scatter(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None, out=No
         index: int64 or int32 indices.
         src: What to write: a tensor at least as large as index, or a number.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("scatter", names, input=input, dim=dim)
     if out is not None:
         return into(out, scatter, input, dim, index, src)
     try:
@@ -6532,7 +6585,7 @@ def scatter(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None, out=No
     return out
 
 
-def scatter_(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None):
+def scatter_(input=MISSING, dim=MISSING, index=MISSING, src=MISSING, **names):
     """In-place version of `scatter`.
 
     Args:
@@ -6540,8 +6593,8 @@ def scatter_(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None):
         index: int64 or int32 indices.
         src: What to write: a tensor at least as large as index, or a number.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("scatter_", names, input=input, dim=dim)
     try:
         src_h, src_kind, src_i, src_f = read_operand(src)
         status = py_scatter_(input, dim, index, src_h, src_kind, src_i, src_f)
@@ -6552,7 +6605,7 @@ def scatter_(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None):
     return input
 
 
-def scatter_add(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None, out=None):
+def scatter_add(input=MISSING, dim=MISSING, index=MISSING, src=MISSING, *, out=None, **names):
     """scatter that adds; repeated indices add up.
 
     Args:
@@ -6560,8 +6613,8 @@ def scatter_add(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None, ou
         index: int64 or int32 indices.
         src: What to add: at least as large as index.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("scatter_add", names, input=input, dim=dim)
     if out is not None:
         return into(out, scatter_add, input, dim, index, src)
     try:
@@ -6573,7 +6626,7 @@ def scatter_add(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None, ou
     return out
 
 
-def scatter_add_(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None):
+def scatter_add_(input=MISSING, dim=MISSING, index=MISSING, src=MISSING, **names):
     """In-place version of `scatter_add`.
 
     Args:
@@ -6581,8 +6634,8 @@ def scatter_add_(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None):
         index: int64 or int32 indices.
         src: What to add: at least as large as index.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("scatter_add_", names, input=input, dim=dim)
     try:
         status = py_scatter_add_(input, dim, index, src)
     except BAD_ARGUMENTS as error:
@@ -6592,7 +6645,7 @@ def scatter_add_(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None):
     return input
 
 
-def scatter_reduce(input, dim=MISSING, index=MISSING, src=MISSING, reduce=MISSING, *, include_self=True, axis=None, out=None):
+def scatter_reduce(input=MISSING, dim=MISSING, index=MISSING, src=MISSING, reduce=MISSING, *, include_self=True, out=None, **names):
     """scatter that combines elements which meet, by their sum, product, mean, maximum or
     minimum.
 
@@ -6603,8 +6656,8 @@ def scatter_reduce(input, dim=MISSING, index=MISSING, src=MISSING, reduce=MISSIN
         reduce: sum, prod, mean, amax or amin.
         include_self: Whether what is there counts; if not, only what src brings.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("scatter_reduce", names, input=input, dim=dim)
     if out is not None:
         return into(out, scatter_reduce, input, dim, index, src, reduce, include_self=include_self)
     try:
@@ -6616,7 +6669,7 @@ def scatter_reduce(input, dim=MISSING, index=MISSING, src=MISSING, reduce=MISSIN
     return out
 
 
-def scatter_reduce_(input, dim=MISSING, index=MISSING, src=MISSING, reduce=MISSING, *, include_self=True, axis=None):
+def scatter_reduce_(input=MISSING, dim=MISSING, index=MISSING, src=MISSING, reduce=MISSING, *, include_self=True, **names):
     """In-place version of `scatter_reduce`.
 
     Args:
@@ -6626,8 +6679,8 @@ def scatter_reduce_(input, dim=MISSING, index=MISSING, src=MISSING, reduce=MISSI
         reduce: sum, prod, mean, amax or amin.
         include_self: Whether what is there counts; if not, only what src brings.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("scatter_reduce_", names, input=input, dim=dim)
     try:
         status = py_scatter_reduce_(input, dim, index, src, c_string(reduce), include_self)
     except BAD_ARGUMENTS as error:
@@ -6637,7 +6690,7 @@ def scatter_reduce_(input, dim=MISSING, index=MISSING, src=MISSING, reduce=MISSI
     return input
 
 
-def index_reduce(input, dim=MISSING, index=MISSING, source=MISSING, reduce=MISSING, *, include_self=True, axis=None, out=None):
+def index_reduce(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, reduce=MISSING, *, include_self=True, out=None, **names):
     """index_add with the product, mean, maximum or minimum in place of the sum.
 
     Args:
@@ -6647,8 +6700,8 @@ def index_reduce(input, dim=MISSING, index=MISSING, source=MISSING, reduce=MISSI
         reduce: prod, mean, amax or amin.
         include_self: Whether what is there counts; if not, only what source brings.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("index_reduce", names, input=input, dim=dim)
     if out is not None:
         return into(out, index_reduce, input, dim, index, source, reduce, include_self=include_self)
     try:
@@ -6660,7 +6713,7 @@ def index_reduce(input, dim=MISSING, index=MISSING, source=MISSING, reduce=MISSI
     return out
 
 
-def index_reduce_(input, dim=MISSING, index=MISSING, source=MISSING, reduce=MISSING, *, include_self=True, axis=None):
+def index_reduce_(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, reduce=MISSING, *, include_self=True, **names):
     """In-place version of `index_reduce`.
 
     Args:
@@ -6670,8 +6723,8 @@ def index_reduce_(input, dim=MISSING, index=MISSING, source=MISSING, reduce=MISS
         reduce: prod, mean, amax or amin.
         include_self: Whether what is there counts; if not, only what source brings.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("index_reduce_", names, input=input, dim=dim)
     try:
         status = py_index_reduce_(input, dim, index, source, c_string(reduce), include_self)
     except BAD_ARGUMENTS as error:
@@ -6681,7 +6734,7 @@ def index_reduce_(input, dim=MISSING, index=MISSING, source=MISSING, reduce=MISS
     return input
 
 
-def index_fill(input, dim=MISSING, index=MISSING, value=MISSING, *, axis=None, out=None):
+def index_fill(input=MISSING, dim=MISSING, index=MISSING, value=MISSING, *, out=None, **names):
     """A copy of the input with one number in the slices that the index names.
 
     Args:
@@ -6689,8 +6742,8 @@ def index_fill(input, dim=MISSING, index=MISSING, value=MISSING, *, axis=None, o
         index: 1-d int64 indices.
         value: A number or a 0-d tensor.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("index_fill", names, input=input, dim=dim)
     if out is not None:
         return into(out, index_fill, input, dim, index, value)
     try:
@@ -6703,7 +6756,7 @@ def index_fill(input, dim=MISSING, index=MISSING, value=MISSING, *, axis=None, o
     return out
 
 
-def index_fill_(input, dim=MISSING, index=MISSING, value=MISSING, *, axis=None):
+def index_fill_(input=MISSING, dim=MISSING, index=MISSING, value=MISSING, **names):
     """In-place version of `index_fill`.
 
     Args:
@@ -6711,8 +6764,8 @@ def index_fill_(input, dim=MISSING, index=MISSING, value=MISSING, *, axis=None):
         index: 1-d int64 indices.
         value: A number or a 0-d tensor.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("index_fill_", names, input=input, dim=dim)
     try:
         value_h, value_kind, value_i, value_f = read_operand(value)
         status = py_index_fill_(input, dim, index, value_h, value_kind, value_i, value_f)
@@ -6723,7 +6776,7 @@ def index_fill_(input, dim=MISSING, index=MISSING, value=MISSING, *, axis=None):
     return input
 
 
-def index_copy(input, dim=MISSING, index=MISSING, source=MISSING, *, axis=None, out=None):
+def index_copy(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, *, out=None, **names):
     """A copy of the input with other slices where the index names them.
 
     Args:
@@ -6731,8 +6784,8 @@ def index_copy(input, dim=MISSING, index=MISSING, source=MISSING, *, axis=None, 
         index: 1-d int64 indices.
         source: The slices to write.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("index_copy", names, input=input, dim=dim)
     if out is not None:
         return into(out, index_copy, input, dim, index, source)
     try:
@@ -6744,7 +6797,7 @@ def index_copy(input, dim=MISSING, index=MISSING, source=MISSING, *, axis=None, 
     return out
 
 
-def index_copy_(input, dim=MISSING, index=MISSING, source=MISSING, *, axis=None):
+def index_copy_(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, **names):
     """In-place version of `index_copy`.
 
     Args:
@@ -6752,8 +6805,8 @@ def index_copy_(input, dim=MISSING, index=MISSING, source=MISSING, *, axis=None)
         index: 1-d int64 indices.
         source: The slices to write.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("index_copy_", names, input=input, dim=dim)
     try:
         status = py_index_copy_(input, dim, index, source)
     except BAD_ARGUMENTS as error:
@@ -6763,13 +6816,15 @@ def index_copy_(input, dim=MISSING, index=MISSING, source=MISSING, *, axis=None)
     return input
 
 
-def masked_scatter(input, mask, source, *, out=None):
+def masked_scatter(input=MISSING, mask=MISSING, source=MISSING, *, out=None, **names):
     """A copy of the input with elements of source, in their order, where the mask holds.
 
     Args:
         mask: A bool tensor that broadcasts.
         source: What to write, in row-major order.
     """
+    if names:
+        input, = by_own_names("masked_scatter", names, input=input)
     if out is not None:
         return into(out, masked_scatter, input, mask, source)
     try:
@@ -6797,12 +6852,14 @@ def masked_scatter_(input, mask, source):
     return input
 
 
-def take(input, index, *, out=None):
+def take(input=MISSING, index=MISSING, *, out=None, **names):
     """The elements at positions, in the index's shape.
 
     Args:
         index: int64 positions in row-major order; negative ones count from the end.
     """
+    if names:
+        input, = by_own_names("take", names, input=input)
     if out is not None:
         return into(out, take, input, index)
     try:
@@ -6814,7 +6871,7 @@ def take(input, index, *, out=None):
     return out
 
 
-def take_along_dim(input, indices, dim=None, *, axis=None, out=None):
+def take_along_dim(input=MISSING, indices=MISSING, dim=None, *, out=None, **names):
     """gather, with broadcasting.
 
     Args:
@@ -6822,8 +6879,8 @@ def take_along_dim(input, indices, dim=None, *, axis=None, out=None):
             there is one, and may count from its end.
         dim: The dimension; absent means the elements in row-major order.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("take_along_dim", names, input=input, dim=dim)
     if out is not None:
         return into(out, take_along_dim, input, indices, dim)
     try:
@@ -6835,7 +6892,7 @@ def take_along_dim(input, indices, dim=None, *, axis=None, out=None):
     return out
 
 
-def put(input, index, source, accumulate=False, *, out=None):
+def put(input=MISSING, index=MISSING, source=MISSING, accumulate=False, *, out=None, **names):
     """A copy of the input with other elements at positions.
 
     Args:
@@ -6843,6 +6900,8 @@ def put(input, index, source, accumulate=False, *, out=None):
         source: What to write: as many elements.
         accumulate: Add instead of replacing; repeated indices then add up.
     """
+    if names:
+        input, = by_own_names("put", names, input=input)
     if out is not None:
         return into(out, put, input, index, source, accumulate)
     try:
@@ -6871,13 +6930,15 @@ def put_(input, index, source, accumulate=False):
     return input
 
 
-def nonzero_static(input, *, size, fill_value=-1, out=None):
+def nonzero_static(input=MISSING, *, size, fill_value=-1, out=None, **names):
     """The first positions of nonzero elements, as many as size says: int64 [size, dimensions].
 
     Args:
         size: How many positions there are to be.
         fill_value: What fills the rows that are left.
     """
+    if names:
+        input, = by_own_names("nonzero_static", names, input=input)
     if out is not None:
         return into(out, nonzero_static, input, size=size, fill_value=fill_value)
     try:
@@ -6889,12 +6950,14 @@ def nonzero_static(input, *, size, fill_value=-1, out=None):
     return out
 
 
-def masked_select(input, mask, *, out=None):
+def masked_select(input=MISSING, mask=MISSING, *, out=None, **names):
     """The elements where the mask holds, 1-d.
 
     Args:
         mask: A bool tensor; both broadcast.
     """
+    if names:
+        input, = by_own_names("masked_select", names, input=input)
     if out is not None:
         return into(out, masked_select, input, mask)
     try:
@@ -6906,8 +6969,10 @@ def masked_select(input, mask, *, out=None):
     return out
 
 
-def nonzero(input, *, out=None):
+def nonzero(input=MISSING, *, out=None, **names):
     """The positions of nonzero elements: int64 [count, dimensions]."""
+    if names:
+        input, = by_own_names("nonzero", names, input=input)
     if out is not None:
         return into(out, nonzero, input)
     try:
@@ -6934,12 +6999,14 @@ def one_hot(input, num_classes=-1):
     return out
 
 
-def tril(input, diagonal=0, *, out=None):
+def tril(input=MISSING, diagonal=0, *, out=None, **names):
     """The lower triangle of matrices; other elements become 0.
 
     Args:
         diagonal: The last diagonal to keep; 0 is the main one.
     """
+    if names:
+        input, = by_own_names("tril", names, input=input)
     if out is not None:
         return into(out, tril, input, diagonal)
     try:
@@ -6966,12 +7033,14 @@ def tril_(input, diagonal=0):
     return input
 
 
-def triu(input, diagonal=0, *, out=None):
+def triu(input=MISSING, diagonal=0, *, out=None, **names):
     """The upper triangle of matrices; other elements become 0.
 
     Args:
         diagonal: The first diagonal to keep; 0 is the main one.
     """
+    if names:
+        input, = by_own_names("triu", names, input=input)
     if out is not None:
         return into(out, triu, input, diagonal)
     try:
@@ -7063,12 +7132,14 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
     return out
 
 
-def matmul(input, other, *, out=None):
+def matmul(input=MISSING, other=MISSING, *, out=None, **names):
     """Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast.
 
     Args:
         other: The second factor.
     """
+    if names:
+        input, other, = by_own_names("matmul", names, input=input, other=other)
     if out is not None:
         return into(out, matmul, input, other)
     try:
@@ -7080,12 +7151,14 @@ def matmul(input, other, *, out=None):
     return out
 
 
-def mm(input, mat2, *, out=None):
+def mm(input=MISSING, mat2=MISSING, *, out=None, **names):
     """Product of two matrices: [n, k] and [k, m] make [n, m].
 
     Args:
         mat2: The second factor.
     """
+    if names:
+        input, = by_own_names("mm", names, input=input)
     if out is not None:
         return into(out, mm, input, mat2)
     try:
@@ -7097,12 +7170,14 @@ def mm(input, mat2, *, out=None):
     return out
 
 
-def bmm(input, mat2, *, out=None):
+def bmm(input=MISSING, mat2=MISSING, *, out=None, **names):
     """Products of matrices: [b, n, k] and [b, k, m] make [b, n, m].
 
     Args:
         mat2: The second factor.
     """
+    if names:
+        input, = by_own_names("bmm", names, input=input)
     if out is not None:
         return into(out, bmm, input, mat2)
     try:
@@ -7114,7 +7189,7 @@ def bmm(input, mat2, *, out=None):
     return out
 
 
-def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
+def baddbmm(input=MISSING, batch1=MISSING, batch2=MISSING, *, beta=1, alpha=1, out=None, **names):
     """beta * input + alpha * (batch1 @ batch2), matrix by matrix.
 
     Args:
@@ -7123,6 +7198,8 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
         beta: Factor of input; 0 ignores it, NaN and all.
         alpha: Factor of the product.
     """
+    if names:
+        input, = by_own_names("baddbmm", names, input=input)
     if out is not None:
         return into(out, baddbmm, input, batch1, batch2, beta=beta, alpha=alpha)
     try:
@@ -7156,7 +7233,7 @@ def baddbmm_(input, batch1, batch2, *, beta=1, alpha=1):
     return input
 
 
-def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
+def addbmm(input=MISSING, batch1=MISSING, batch2=MISSING, *, beta=1, alpha=1, out=None, **names):
     """beta * input + alpha * the sum of batch1 @ batch2 over the batch.
 
     Args:
@@ -7165,6 +7242,8 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
         beta: Factor of input; 0 ignores it, NaN and all.
         alpha: Factor of the product.
     """
+    if names:
+        input, = by_own_names("addbmm", names, input=input)
     if out is not None:
         return into(out, addbmm, input, batch1, batch2, beta=beta, alpha=alpha)
     try:
@@ -7198,12 +7277,14 @@ def addbmm_(input, batch1, batch2, *, beta=1, alpha=1):
     return input
 
 
-def mv(input, vec, *, out=None):
+def mv(input=MISSING, vec=MISSING, *, out=None, **names):
     """Product of a matrix [n, k] and a vector [k]: [n].
 
     Args:
         vec: A vector [k].
     """
+    if names:
+        input, = by_own_names("mv", names, input=input)
     if out is not None:
         return into(out, mv, input, vec)
     try:
@@ -7215,7 +7296,7 @@ def mv(input, vec, *, out=None):
     return out
 
 
-def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
+def addmv(input=MISSING, mat=MISSING, vec=MISSING, *, beta=1, alpha=1, out=None, **names):
     """beta * input + alpha * (mat @ vec).
 
     Args:
@@ -7224,6 +7305,8 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
         beta: Factor of input; 0 ignores it, NaN and all.
         alpha: Factor of the product.
     """
+    if names:
+        input, = by_own_names("addmv", names, input=input)
     if out is not None:
         return into(out, addmv, input, mat, vec, beta=beta, alpha=alpha)
     try:
@@ -7257,12 +7340,14 @@ def addmv_(input, mat, vec, *, beta=1, alpha=1):
     return input
 
 
-def vdot(input, other, *, out=None):
+def vdot(input=MISSING, other=MISSING, *, out=None, **names):
     """Inner product of two vectors, 0-d; of complex numbers it would conjugate the first.
 
     Args:
         other: A vector of the same length.
     """
+    if names:
+        input, other, = by_own_names("vdot", names, input=input, other=other)
     if out is not None:
         return into(out, vdot, input, other)
     try:
@@ -7274,12 +7359,14 @@ def vdot(input, other, *, out=None):
     return out
 
 
-def dot(input, tensor, *, out=None):
+def dot(input=MISSING, tensor=MISSING, *, out=None, **names):
     """Inner product of two vectors, 0-d.
 
     Args:
         tensor: A vector of the same length.
     """
+    if names:
+        input, = by_own_names("dot", names, input=input)
     if out is not None:
         return into(out, dot, input, tensor)
     try:
@@ -7291,7 +7378,7 @@ def dot(input, tensor, *, out=None):
     return out
 
 
-def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
+def addmm(input=MISSING, mat1=MISSING, mat2=MISSING, *, beta=1, alpha=1, out=None, **names):
     """beta * input + alpha * (mat1 @ mat2).
 
     Args:
@@ -7300,6 +7387,8 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
         beta: Factor of input; 0 ignores it, NaN and all.
         alpha: Factor of the product.
     """
+    if names:
+        input, = by_own_names("addmm", names, input=input)
     if out is not None:
         return into(out, addmm, input, mat1, mat2, beta=beta, alpha=alpha)
     try:
@@ -7333,12 +7422,14 @@ def addmm_(input, mat1, mat2, *, beta=1, alpha=1):
     return input
 
 
-def outer(input, vec2, *, out=None):
+def outer(input=MISSING, vec2=MISSING, *, out=None, **names):
     """All products of an element of the one and one of the other: [n, m].
 
     Args:
         vec2: A vector [m].
     """
+    if names:
+        input, = by_own_names("outer", names, input=input)
     if out is not None:
         return into(out, outer, input, vec2)
     try:
@@ -7350,7 +7441,7 @@ def outer(input, vec2, *, out=None):
     return out
 
 
-def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
+def addr(input=MISSING, vec1=MISSING, vec2=MISSING, *, beta=1, alpha=1, out=None, **names):
     """beta * input + alpha * outer(vec1, vec2).
 
     Args:
@@ -7359,6 +7450,8 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
         beta: Factor of input; 0 ignores it, NaN and all.
         alpha: Factor of the product.
     """
+    if names:
+        input, = by_own_names("addr", names, input=input)
     if out is not None:
         return into(out, addr, input, vec1, vec2, beta=beta, alpha=alpha)
     try:
@@ -7392,13 +7485,15 @@ def addr_(input, vec1, vec2, *, beta=1, alpha=1):
     return input
 
 
-def inner(input, other, *, out=None):
+def inner(input=MISSING, other=MISSING, *, out=None, **names):
     """Sums of products over the last dimension of both; with a number, its product with each
     element.
 
     Args:
         other: The second factor.
     """
+    if names:
+        input, other, = by_own_names("inner", names, input=input, other=other)
     if out is not None:
         return into(out, inner, input, other)
     try:
@@ -7410,15 +7505,15 @@ def inner(input, other, *, out=None):
     return out
 
 
-def cross(input, other, dim=None, *, axis=None, out=None):
+def cross(input=MISSING, other=MISSING, dim=None, *, out=None, **names):
     """Cross product of vectors of three elements.
 
     Args:
         other: The second factor.
         dim: A dimension of size 3; absent: the first such.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, other, dim, = by_own_names("cross", names, input=input, other=other, dim=dim)
     if out is not None:
         return into(out, cross, input, other, dim)
     try:
@@ -7430,12 +7525,14 @@ def cross(input, other, dim=None, *, axis=None, out=None):
     return out
 
 
-def kron(input, other, *, out=None):
+def kron(input=MISSING, other=MISSING, *, out=None, **names):
     """Kronecker product: each element of input times the whole of other.
 
     Args:
         other: The second factor.
     """
+    if names:
+        input, other, = by_own_names("kron", names, input=input, other=other)
     if out is not None:
         return into(out, kron, input, other)
     try:
@@ -7527,12 +7624,14 @@ def bilinear(input1, input2, weight, bias=None, *, out=None):
     return out
 
 
-def linalg_matmul(input, other, *, out=None):
+def linalg_matmul(input=MISSING, other=MISSING, *, out=None, **names):
     """Another name of `matmul`.
 
     Args:
         other: The second factor.
     """
+    if names:
+        input, other, = by_own_names("linalg_matmul", names, input=input, other=other)
     if out is not None:
         return into(out, linalg_matmul, input, other)
     try:
@@ -7544,12 +7643,14 @@ def linalg_matmul(input, other, *, out=None):
     return out
 
 
-def matrix_power(input, n, *, out=None):
+def matrix_power(input=MISSING, n=MISSING, *, out=None, **names):
     """Products of n equal matrices; the identity for n = 0, of inverses for n < 0.
 
     Args:
         n: The exponent.
     """
+    if names:
+        input, = by_own_names("matrix_power", names, input=input)
     if out is not None:
         return into(out, matrix_power, input, n)
     try:
@@ -7597,8 +7698,10 @@ def chain_matmul(matrices, *, out=None):
     return out
 
 
-def trace(input, *, out=None):
+def trace(input=MISSING, *, out=None, **names):
     """Sum of the elements on the diagonal."""
+    if names:
+        input, = by_own_names("trace", names, input=input)
     if out is not None:
         return into(out, trace, input)
     try:
@@ -7610,7 +7713,7 @@ def trace(input, *, out=None):
     return out
 
 
-def linalg_diagonal(input, *, offset=0, dim1=-2, dim2=-1):
+def linalg_diagonal(input=MISSING, *, offset=0, dim1=-2, dim2=-1, **names):
     """The diagonals of matrices, as a view.
 
     Args:
@@ -7618,6 +7721,8 @@ def linalg_diagonal(input, *, offset=0, dim1=-2, dim2=-1):
         dim1: The first dimension of the matrices.
         dim2: The second dimension of the matrices.
     """
+    if names:
+        input, = by_own_names("linalg_diagonal", names, input=input)
     try:
         out = py_linalg_diagonal(input, offset, dim1, dim2)
     except BAD_ARGUMENTS as error:
@@ -7625,15 +7730,15 @@ def linalg_diagonal(input, *, offset=0, dim1=-2, dim2=-1):
     return wrap_or(out, input)
 
 
-def linalg_cross(input, other, *, dim=-1, axis=None, out=None):
+def linalg_cross(input=MISSING, other=MISSING, *, dim=-1, out=None, **names):
     """Cross product of vectors of three elements.
 
     Args:
         other: The second factor.
         dim: A dimension of size 3.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, other, dim, = by_own_names("linalg_cross", names, input=input, other=other, dim=dim)
     if out is not None:
         return into(out, linalg_cross, input, other, dim=dim)
     try:
@@ -7645,7 +7750,7 @@ def linalg_cross(input, other, *, dim=-1, axis=None, out=None):
     return out
 
 
-def linalg_vecdot(x, y, *, dim=-1, axis=None, out=None):
+def linalg_vecdot(x, y, *, dim=-1, out=None, **names):
     """Inner products of vectors along a dimension.
 
     Args:
@@ -7653,8 +7758,8 @@ def linalg_vecdot(x, y, *, dim=-1, axis=None, out=None):
         y: The second vectors.
         dim: The dimension.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim, = by_own_names("linalg_vecdot", names, dim=dim)
     if out is not None:
         return into(out, linalg_vecdot, x, y, dim=dim)
     try:
@@ -7666,7 +7771,7 @@ def linalg_vecdot(x, y, *, dim=-1, axis=None, out=None):
     return out
 
 
-def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
+def linalg_vector_norm(input=MISSING, ord=2, dim=None, keepdim=False, *, dtype=None, out=None, **names):
     """Vector norm: (sum |x|^ord)^(1/ord).
 
     Args:
@@ -7676,10 +7781,8 @@ def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, axi
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("linalg_vector_norm", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, linalg_vector_norm, input, ord, dim, keepdim, dtype=dtype)
     try:
@@ -7693,7 +7796,7 @@ def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, axi
     return out
 
 
-def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
+def linalg_matrix_norm(input=MISSING, ord=None, dim=(-2, -1), keepdim=False, *, dtype=None, out=None, **names):
     """Norm of matrices. Python's 'nuc' is nuclear_norm.
 
     Args:
@@ -7704,10 +7807,8 @@ def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=No
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("linalg_matrix_norm", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, linalg_matrix_norm, input, ord, dim, keepdim, dtype=dtype)
     try:
@@ -7721,17 +7822,15 @@ def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=No
     return out
 
 
-def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, axis=None, keepdims=None, out=None):
+def nuclear_norm(input=MISSING, dim=(-2, -1), keepdim=False, *, out=None, **names):
     """The sum of the singular values of matrices.
 
     Args:
         dim: The two dimensions of the matrices.
         keepdim: Whether reduced dimensions stay, with size 1.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("nuclear_norm", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, nuclear_norm, input, dim, keepdim)
     try:
@@ -7744,7 +7843,7 @@ def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, axis=None, keepdims=None
     return out
 
 
-def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
+def linalg_norm(input=MISSING, ord=None, dim=None, keepdim=False, *, dtype=None, out=None, **names):
     """vector_norm of vectors, matrix_norm of matrices.
 
     Args:
@@ -7753,10 +7852,8 @@ def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, axis=No
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("linalg_norm", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, linalg_norm, input, ord, dim, keepdim, dtype=dtype)
     try:
@@ -7770,7 +7867,7 @@ def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, axis=No
     return out
 
 
-def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, axis=None, out=None):
+def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, out=None, **names):
     """Cosine of the angle between vectors along a dimension.
 
     Args:
@@ -7779,8 +7876,8 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, axis=None, out=None):
         dim: The dimension.
         eps: What lengths are at least.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim, = by_own_names("cosine_similarity", names, dim=dim)
     if out is not None:
         return into(out, cosine_similarity, x1, x2, dim, eps)
     try:
@@ -7792,7 +7889,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, axis=None, out=None):
     return out
 
 
-def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False, *, keepdims=None, out=None):
+def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False, *, out=None, **names):
     """norm(x1 - x2 + eps) along the last dimension.
 
     Args:
@@ -7802,8 +7899,8 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False, *, keepdims=None,
         eps: What is added to each difference.
         keepdim: Whether reduced dimensions stay, with size 1.
     """
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        keepdim, = by_own_names("pairwise_distance", names, keepdim=keepdim)
     if out is not None:
         return into(out, pairwise_distance, x1, x2, p, eps, keepdim)
     try:
@@ -7815,13 +7912,15 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False, *, keepdims=None,
     return out
 
 
-def dist(input, other, p=2, *, out=None):
+def dist(input=MISSING, other=MISSING, p=2, *, out=None, **names):
     """norm(input - other) of all elements.
 
     Args:
         other: The second factor.
         p: The exponent of the norm.
     """
+    if names:
+        input, other, = by_own_names("dist", names, input=input, other=other)
     if out is not None:
         return into(out, dist, input, other, p)
     try:
@@ -7855,13 +7954,15 @@ def cdist(x1, x2, p=2.0, compute_mode=None, *, out=None):
     return out
 
 
-def pdist(input, p=2.0, *, out=None):
+def pdist(input=MISSING, p=2.0, *, out=None, **names):
     """Distances between all pairs of rows, n (n - 1) / 2 of them: (0, 1), (0, 2), ..., (1, 2),
     ...
 
     Args:
         p: The exponent of the norm.
     """
+    if names:
+        input, = by_own_names("pdist", names, input=input)
     if out is not None:
         return into(out, pdist, input, p)
     try:
@@ -7873,7 +7974,7 @@ def pdist(input, p=2.0, *, out=None):
     return out
 
 
-def renorm(input, p, dim=MISSING, maxnorm=MISSING, *, axis=None, out=None):
+def renorm(input=MISSING, p=MISSING, dim=MISSING, maxnorm=MISSING, *, out=None, **names):
     """The input with those slices along a dimension scaled down whose norm is larger.
 
     Args:
@@ -7881,8 +7982,8 @@ def renorm(input, p, dim=MISSING, maxnorm=MISSING, *, axis=None, out=None):
         dim: The dimension whose slices are scaled.
         maxnorm: The norm that slices have at most.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("renorm", names, input=input, dim=dim)
     if out is not None:
         return into(out, renorm, input, p, dim, maxnorm)
     try:
@@ -7896,7 +7997,7 @@ def renorm(input, p, dim=MISSING, maxnorm=MISSING, *, axis=None, out=None):
     return out
 
 
-def renorm_(input, p, dim=MISSING, maxnorm=MISSING, *, axis=None):
+def renorm_(input=MISSING, p=MISSING, dim=MISSING, maxnorm=MISSING, **names):
     """In-place version of `renorm`.
 
     Args:
@@ -7904,8 +8005,8 @@ def renorm_(input, p, dim=MISSING, maxnorm=MISSING, *, axis=None):
         dim: The dimension whose slices are scaled.
         maxnorm: The norm that slices have at most.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("renorm_", names, input=input, dim=dim)
     try:
         p_kind, p_i, p_f = read_scalar(p)
         maxnorm_kind, maxnorm_i, maxnorm_f = read_scalar(maxnorm)
@@ -8560,7 +8661,7 @@ def batch_norm_relu(input, running_mean, running_var, weight=None, bias=None, tr
     return out
 
 
-def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, *, out=None):
+def layer_norm(input=MISSING, normalized_shape=MISSING, weight=None, bias=None, eps=1e-05, *, out=None, **names):
     """(input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken
     over the last dimensions (arXiv 1607.06450).
 
@@ -8570,6 +8671,8 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, *, ou
         bias: Of the normalised shape, or absent.
         eps: Added to the variance.
     """
+    if names:
+        input, = by_own_names("layer_norm", names, input=input)
     if out is not None:
         return into(out, layer_norm, input, normalized_shape, weight, bias, eps)
     try:
@@ -8582,7 +8685,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, *, ou
     return out
 
 
-def rms_norm(input, normalized_shape, weight=None, eps=None, *, out=None):
+def rms_norm(input=MISSING, normalized_shape=MISSING, weight=None, eps=None, *, out=None, **names):
     """input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last dimensions
     (arXiv 1910.07467).
 
@@ -8592,6 +8695,8 @@ def rms_norm(input, normalized_shape, weight=None, eps=None, *, out=None):
         eps: Added to the mean of squares; absent means the dtype's smallest difference from
             1.
     """
+    if names:
+        input, = by_own_names("rms_norm", names, input=input)
     if out is not None:
         return into(out, rms_norm, input, normalized_shape, weight, eps)
     try:
@@ -8604,7 +8709,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None, *, out=None):
     return out
 
 
-def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, *, out=None):
+def group_norm(input=MISSING, num_groups=MISSING, weight=None, bias=None, eps=1e-05, *, out=None, **names):
     """(input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken
     over each image's groups of channels (arXiv 1803.08494).
 
@@ -8614,6 +8719,8 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, *, out=None
         bias: [channels], or absent.
         eps: Added to the variance.
     """
+    if names:
+        input, = by_own_names("group_norm", names, input=input)
     if out is not None:
         return into(out, group_norm, input, num_groups, weight, bias, eps)
     try:
@@ -8665,15 +8772,15 @@ def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
     return out
 
 
-def softmax(input, dim=MISSING, *, dtype=None, axis=None, out=None):
+def softmax(input=MISSING, dim=MISSING, *, dtype=None, out=None, **names):
     """exp(input) / sum(exp(input)) along a dimension, without overflow.
 
     Args:
         dim: The dimension that adds up to 1.
         dtype: The dtype to convert to first.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("softmax", names, input=input, dim=dim)
     if out is not None:
         return into(out, softmax, input, dim, dtype=dtype)
     try:
@@ -8685,15 +8792,15 @@ def softmax(input, dim=MISSING, *, dtype=None, axis=None, out=None):
     return out
 
 
-def log_softmax(input, dim=MISSING, *, dtype=None, axis=None, out=None):
+def log_softmax(input=MISSING, dim=MISSING, *, dtype=None, out=None, **names):
     """log(softmax(input)), without overflow.
 
     Args:
         dim: The dimension that adds up to 1.
         dtype: The dtype to convert to first.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("log_softmax", names, input=input, dim=dim)
     if out is not None:
         return into(out, log_softmax, input, dim, dtype=dtype)
     try:
@@ -8887,7 +8994,7 @@ def feature_alpha_dropout_(input, p=0.5, training=False):
     return input
 
 
-def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, *, out=None):
+def rrelu(input=MISSING, lower=0.125, upper=0.3333333333333333, training=False, *, out=None, **names):
     """leaky_relu with slopes drawn at random (arXiv 1505.00853).
 
     Args:
@@ -8895,6 +9002,8 @@ def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, *, out=N
         upper: The largest slope.
         training: Draw the slopes; if false, they are the mean of the two.
     """
+    if names:
+        input, = by_own_names("rrelu", names, input=input)
     if out is not None:
         return into(out, rrelu, input, lower, upper, training)
     try:
@@ -8991,7 +9100,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, sca
     return out
 
 
-def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max, *, out=None):
+def fake_quantize_per_tensor_affine(input=MISSING, scale=MISSING, zero_point=MISSING, quant_min=MISSING, quant_max=MISSING, *, out=None, **names):
     """What is left of the input's elements when they are rounded to integers in given bounds,
     each worth scale: (clamp(round(input / scale) + zero_point, quant_min, quant_max) -
     zero_point) * scale. The gradient passes where nothing is clamped.
@@ -9002,6 +9111,8 @@ def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_m
         quant_min: The least integer.
         quant_max: The largest integer.
     """
+    if names:
+        input, = by_own_names("fake_quantize_per_tensor_affine", names, input=input)
     if out is not None:
         return into(out, fake_quantize_per_tensor_affine, input, scale, zero_point, quant_min, quant_max)
     try:
@@ -9015,7 +9126,7 @@ def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_m
     return out
 
 
-def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max, *, out=None):
+def fake_quantize_per_channel_affine(input=MISSING, scale=MISSING, zero_point=MISSING, axis=MISSING, quant_min=MISSING, quant_max=MISSING, *, out=None, **names):
     """fake_quantize_per_tensor_affine with a scale and a zero_point for each channel. A
     zero_point of floats is added before rounding.
 
@@ -9026,6 +9137,8 @@ def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, 
         quant_min: The least integer.
         quant_max: The largest integer.
     """
+    if names:
+        input, = by_own_names("fake_quantize_per_channel_affine", names, input=input)
     if out is not None:
         return into(out, fake_quantize_per_channel_affine, input, scale, zero_point, axis, quant_min, quant_max)
     try:
@@ -9126,8 +9239,10 @@ def optimizer_update_unless(optimizer, params, grads, states, lr, settings, firs
         raise fail()
 
 
-def neg(input, *, out=None):
+def neg(input=MISSING, *, out=None, **names):
     """Negative of each element."""
+    if names:
+        input, = by_own_names("neg", names, input=input)
     if out is not None:
         return into(out, neg, input)
     try:
@@ -9150,8 +9265,10 @@ def neg_(input):
     return input
 
 
-def abs(input, *, out=None):
+def abs(input=MISSING, *, out=None, **names):
     """Absolute value of each element. The gradient at 0 is 0."""
+    if names:
+        input, = by_own_names("abs", names, input=input)
     if out is not None:
         return into(out, abs, input)
     try:
@@ -9174,8 +9291,10 @@ def abs_(input):
     return input
 
 
-def sign(input, *, out=None):
+def sign(input=MISSING, *, out=None, **names):
     """-1, 0 or 1 by the sign of each element."""
+    if names:
+        input, = by_own_names("sign", names, input=input)
     if out is not None:
         return into(out, sign, input)
     try:
@@ -9198,8 +9317,10 @@ def sign_(input):
     return input
 
 
-def floor(input, *, out=None):
+def floor(input=MISSING, *, out=None, **names):
     """Largest integer not above each element."""
+    if names:
+        input, = by_own_names("floor", names, input=input)
     if out is not None:
         return into(out, floor, input)
     try:
@@ -9222,8 +9343,10 @@ def floor_(input):
     return input
 
 
-def ceil(input, *, out=None):
+def ceil(input=MISSING, *, out=None, **names):
     """Smallest integer not below each element."""
+    if names:
+        input, = by_own_names("ceil", names, input=input)
     if out is not None:
         return into(out, ceil, input)
     try:
@@ -9246,8 +9369,10 @@ def ceil_(input):
     return input
 
 
-def round(input, *, out=None):
+def round(input=MISSING, *, out=None, **names):
     """Nearest integer; halves go to the even neighbour."""
+    if names:
+        input, = by_own_names("round", names, input=input)
     if out is not None:
         return into(out, round, input)
     try:
@@ -9270,8 +9395,10 @@ def round_(input):
     return input
 
 
-def trunc(input, *, out=None):
+def trunc(input=MISSING, *, out=None, **names):
     """Integer part of each element."""
+    if names:
+        input, = by_own_names("trunc", names, input=input)
     if out is not None:
         return into(out, trunc, input)
     try:
@@ -9294,8 +9421,10 @@ def trunc_(input):
     return input
 
 
-def exp(input, *, out=None):
+def exp(input=MISSING, *, out=None, **names):
     """Exponential of each element."""
+    if names:
+        input, = by_own_names("exp", names, input=input)
     if out is not None:
         return into(out, exp, input)
     try:
@@ -9318,8 +9447,10 @@ def exp_(input):
     return input
 
 
-def log(input, *, out=None):
+def log(input=MISSING, *, out=None, **names):
     """Natural logarithm of each element."""
+    if names:
+        input, = by_own_names("log", names, input=input)
     if out is not None:
         return into(out, log, input)
     try:
@@ -9342,8 +9473,10 @@ def log_(input):
     return input
 
 
-def log1p(input, *, out=None):
+def log1p(input=MISSING, *, out=None, **names):
     """log(1 + input), accurate near 0."""
+    if names:
+        input, = by_own_names("log1p", names, input=input)
     if out is not None:
         return into(out, log1p, input)
     try:
@@ -9366,8 +9499,10 @@ def log1p_(input):
     return input
 
 
-def sqrt(input, *, out=None):
+def sqrt(input=MISSING, *, out=None, **names):
     """Square root of each element; NaN for negative ones."""
+    if names:
+        input, = by_own_names("sqrt", names, input=input)
     if out is not None:
         return into(out, sqrt, input)
     try:
@@ -9390,8 +9525,10 @@ def sqrt_(input):
     return input
 
 
-def rsqrt(input, *, out=None):
+def rsqrt(input=MISSING, *, out=None, **names):
     """1 / sqrt(input)."""
+    if names:
+        input, = by_own_names("rsqrt", names, input=input)
     if out is not None:
         return into(out, rsqrt, input)
     try:
@@ -9414,8 +9551,10 @@ def rsqrt_(input):
     return input
 
 
-def square(input, *, out=None):
+def square(input=MISSING, *, out=None, **names):
     """Square of each element."""
+    if names:
+        input, = by_own_names("square", names, input=input)
     if out is not None:
         return into(out, square, input)
     try:
@@ -9438,8 +9577,10 @@ def square_(input):
     return input
 
 
-def reciprocal(input, *, out=None):
+def reciprocal(input=MISSING, *, out=None, **names):
     """1 / input."""
+    if names:
+        input, = by_own_names("reciprocal", names, input=input)
     if out is not None:
         return into(out, reciprocal, input)
     try:
@@ -9462,8 +9603,10 @@ def reciprocal_(input):
     return input
 
 
-def sin(input, *, out=None):
+def sin(input=MISSING, *, out=None, **names):
     """Sine of each element."""
+    if names:
+        input, = by_own_names("sin", names, input=input)
     if out is not None:
         return into(out, sin, input)
     try:
@@ -9486,8 +9629,10 @@ def sin_(input):
     return input
 
 
-def cos(input, *, out=None):
+def cos(input=MISSING, *, out=None, **names):
     """Cosine of each element."""
+    if names:
+        input, = by_own_names("cos", names, input=input)
     if out is not None:
         return into(out, cos, input)
     try:
@@ -9510,8 +9655,10 @@ def cos_(input):
     return input
 
 
-def tanh(input, *, out=None):
+def tanh(input=MISSING, *, out=None, **names):
     """Hyperbolic tangent of each element."""
+    if names:
+        input, = by_own_names("tanh", names, input=input)
     if out is not None:
         return into(out, tanh, input)
     try:
@@ -9534,8 +9681,10 @@ def tanh_(input):
     return input
 
 
-def erf(input, *, out=None):
+def erf(input=MISSING, *, out=None, **names):
     """Error function of each element."""
+    if names:
+        input, = by_own_names("erf", names, input=input)
     if out is not None:
         return into(out, erf, input)
     try:
@@ -9558,8 +9707,10 @@ def erf_(input):
     return input
 
 
-def sigmoid(input, *, out=None):
+def sigmoid(input=MISSING, *, out=None, **names):
     """1 / (1 + exp(-input))."""
+    if names:
+        input, = by_own_names("sigmoid", names, input=input)
     if out is not None:
         return into(out, sigmoid, input)
     try:
@@ -9582,8 +9733,10 @@ def sigmoid_(input):
     return input
 
 
-def relu(input, *, out=None):
+def relu(input=MISSING, *, out=None, **names):
     """max(0, input). The gradient at 0 is 0."""
+    if names:
+        input, = by_own_names("relu", names, input=input)
     if out is not None:
         return into(out, relu, input)
     try:
@@ -9742,12 +9895,14 @@ def gelu(input, *, approximate='none', out=None):
     return out
 
 
-def clamp_min(input, min, *, out=None):
+def clamp_min(input=MISSING, min=MISSING, *, out=None, **names):
     """Raises elements below min to min; NaN stays NaN. The gradient at the bound is 1.
 
     Args:
         min: Lower bound: a tensor or a number.
     """
+    if names:
+        input, = by_own_names("clamp_min", names, input=input)
     if out is not None:
         return into(out, clamp_min, input, min)
     try:
@@ -9776,12 +9931,14 @@ def clamp_min_(input, min):
     return input
 
 
-def clamp_max(input, max, *, out=None):
+def clamp_max(input=MISSING, max=MISSING, *, out=None, **names):
     """Lowers elements above max to max; NaN stays NaN. The gradient at the bound is 1.
 
     Args:
         max: Upper bound: a tensor or a number.
     """
+    if names:
+        input, = by_own_names("clamp_max", names, input=input)
     if out is not None:
         return into(out, clamp_max, input, max)
     try:
@@ -9810,7 +9967,7 @@ def clamp_max_(input, max):
     return input
 
 
-def clamp(input, min=None, max=None, *, out=None):
+def clamp(input=MISSING, min=None, max=None, *, out=None, **names):
     """Limits each element to [min, max]; where min > max the result is max. NaN stays NaN. The
     gradient at the bounds is 1.
 
@@ -9818,6 +9975,8 @@ def clamp(input, min=None, max=None, *, out=None):
         min: Lower bound: a tensor, a number or absent.
         max: Upper bound: a tensor, a number or absent.
     """
+    if names:
+        input, = by_own_names("clamp", names, input=input)
     if out is not None:
         return into(out, clamp, input, min, max)
     try:
@@ -9849,13 +10008,15 @@ def clamp_(input, min=None, max=None):
     return input
 
 
-def add(input, other, old=None, *, alpha=1, out=None):
+def add(input=MISSING, other=MISSING, old=None, *, alpha=1, out=None, **names):
     """input + alpha * other.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
         alpha: Factor of the second operand.
     """
+    if names:
+        input, other, = by_own_names("add", names, input=input, other=other)
     if old is not None:
         return alpha_first(add, input, other, old, alpha, out=out)
     if out is not None:
@@ -9873,13 +10034,15 @@ def add(input, other, old=None, *, alpha=1, out=None):
     return out
 
 
-def add_(input, other, old=None, *, alpha=1):
+def add_(input=MISSING, other=MISSING, old=None, *, alpha=1, **names):
     """In-place version of `add`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
         alpha: Factor of the second operand.
     """
+    if names:
+        input, other, = by_own_names("add_", names, input=input, other=other)
     if old is not None:
         return alpha_first(add_, input, other, old, alpha)
     try:
@@ -9893,13 +10056,15 @@ def add_(input, other, old=None, *, alpha=1):
     return input
 
 
-def sub(input, other, old=None, *, alpha=1, out=None):
+def sub(input=MISSING, other=MISSING, old=None, *, alpha=1, out=None, **names):
     """input - alpha * other.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
         alpha: Factor of the second operand.
     """
+    if names:
+        input, other, = by_own_names("sub", names, input=input, other=other)
     if old is not None:
         return alpha_first(sub, input, other, old, alpha, out=out)
     if out is not None:
@@ -9917,13 +10082,15 @@ def sub(input, other, old=None, *, alpha=1, out=None):
     return out
 
 
-def sub_(input, other, old=None, *, alpha=1):
+def sub_(input=MISSING, other=MISSING, old=None, *, alpha=1, **names):
     """In-place version of `sub`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
         alpha: Factor of the second operand.
     """
+    if names:
+        input, other, = by_own_names("sub_", names, input=input, other=other)
     if old is not None:
         return alpha_first(sub_, input, other, old, alpha)
     try:
@@ -9937,13 +10104,15 @@ def sub_(input, other, old=None, *, alpha=1):
     return input
 
 
-def rsub(input, other, *, alpha=1, out=None):
+def rsub(input=MISSING, other=MISSING, *, alpha=1, out=None, **names):
     """other - alpha * input.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
         alpha: Factor of the first operand.
     """
+    if names:
+        input, other, = by_own_names("rsub", names, input=input, other=other)
     if out is not None:
         return into(out, rsub, input, other, alpha=alpha)
     try:
@@ -9957,12 +10126,14 @@ def rsub(input, other, *, alpha=1, out=None):
     return out
 
 
-def mul(input, other, *, out=None):
+def mul(input=MISSING, other=MISSING, *, out=None, **names):
     """input * other.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("mul", names, input=input, other=other)
     if out is not None:
         return into(out, mul, input, other)
     try:
@@ -9977,12 +10148,14 @@ def mul(input, other, *, out=None):
     return out
 
 
-def mul_(input, other):
+def mul_(input=MISSING, other=MISSING, **names):
     """In-place version of `mul`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("mul_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_mul_(input, other_h, other_kind, other_i, other_f)
@@ -9993,12 +10166,14 @@ def mul_(input, other):
     return input
 
 
-def true_divide(input, other, *, out=None):
+def true_divide(input=MISSING, other=MISSING, *, out=None, **names):
     """input / other; integer tensors are divided as floating-point ones.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("true_divide", names, input=input, other=other)
     if out is not None:
         return into(out, true_divide, input, other)
     try:
@@ -10013,12 +10188,14 @@ def true_divide(input, other, *, out=None):
     return out
 
 
-def true_divide_(input, other):
+def true_divide_(input=MISSING, other=MISSING, **names):
     """In-place version of `true_divide`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("true_divide_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_true_divide_(input, other_h, other_kind, other_i, other_f)
@@ -10029,7 +10206,7 @@ def true_divide_(input, other):
     return input
 
 
-def div(input, other, *, rounding_mode=None, out=None):
+def div(input=MISSING, other=MISSING, *, rounding_mode=None, out=None, **names):
     """input / other. True division gives floating-point results for integers too.
 
     Args:
@@ -10037,6 +10214,8 @@ def div(input, other, *, rounding_mode=None, out=None):
         rounding_mode: Absent for true division; trunc (towards 0) or floor for integer
             quotients.
     """
+    if names:
+        input, other, = by_own_names("div", names, input=input, other=other)
     if out is not None:
         return into(out, div, input, other, rounding_mode=rounding_mode)
     try:
@@ -10051,7 +10230,7 @@ def div(input, other, *, rounding_mode=None, out=None):
     return out
 
 
-def div_(input, other, *, rounding_mode=None):
+def div_(input=MISSING, other=MISSING, *, rounding_mode=None, **names):
     """In-place version of `div`.
 
     Args:
@@ -10059,6 +10238,8 @@ def div_(input, other, *, rounding_mode=None):
         rounding_mode: Absent for true division; trunc (towards 0) or floor for integer
             quotients.
     """
+    if names:
+        input, other, = by_own_names("div_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_div_(input, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
@@ -10069,12 +10250,14 @@ def div_(input, other, *, rounding_mode=None):
     return input
 
 
-def floor_divide(input, other, *, out=None):
+def floor_divide(input=MISSING, other=MISSING, *, out=None, **names):
     """Quotient rounded down: div with rounding_mode = 'floor'.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("floor_divide", names, input=input, other=other)
     if out is not None:
         return into(out, floor_divide, input, other)
     try:
@@ -10089,12 +10272,14 @@ def floor_divide(input, other, *, out=None):
     return out
 
 
-def floor_divide_(input, other):
+def floor_divide_(input=MISSING, other=MISSING, **names):
     """In-place version of `floor_divide`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("floor_divide_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_floor_divide_(input, other_h, other_kind, other_i, other_f)
@@ -10105,12 +10290,14 @@ def floor_divide_(input, other):
     return input
 
 
-def remainder(input, other, *, out=None):
+def remainder(input=MISSING, other=MISSING, *, out=None, **names):
     """input - other * floor(input / other): Python's %; the sign is the divisor's.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("remainder", names, input=input, other=other)
     if out is not None:
         return into(out, remainder, input, other)
     try:
@@ -10125,12 +10312,14 @@ def remainder(input, other, *, out=None):
     return out
 
 
-def remainder_(input, other):
+def remainder_(input=MISSING, other=MISSING, **names):
     """In-place version of `remainder`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("remainder_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_remainder_(input, other_h, other_kind, other_i, other_f)
@@ -10141,12 +10330,14 @@ def remainder_(input, other):
     return input
 
 
-def pow(input, exponent, *, out=None):
+def pow(input=MISSING, exponent=MISSING, *, out=None, **names):
     """input to the power of exponent. The base's gradient is 0 where the exponent is 0.
 
     Args:
         exponent: The exponent: a tensor or a number.
     """
+    if names:
+        input, = by_own_names("pow", names, input=input)
     if out is not None:
         return into(out, pow, input, exponent)
     try:
@@ -10176,12 +10367,14 @@ def pow_(input, exponent):
     return input
 
 
-def maximum(input, other, *, out=None):
+def maximum(input=MISSING, other=MISSING, *, out=None, **names):
     """The larger of two elements; NaN if one is NaN. Equal elements share the gradient.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("maximum", names, input=input, other=other)
     if out is not None:
         return into(out, maximum, input, other)
     try:
@@ -10193,12 +10386,14 @@ def maximum(input, other, *, out=None):
     return out
 
 
-def minimum(input, other, *, out=None):
+def minimum(input=MISSING, other=MISSING, *, out=None, **names):
     """The smaller of two elements; NaN if one is NaN. Equal elements share the gradient.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("minimum", names, input=input, other=other)
     if out is not None:
         return into(out, minimum, input, other)
     try:
@@ -10308,12 +10503,14 @@ def hardswish_(input):
     return input
 
 
-def hardshrink(input, lambd=0.5, *, out=None):
+def hardshrink(input=MISSING, lambd=0.5, *, out=None, **names):
     """input where |input| > lambd, 0 elsewhere.
 
     Args:
         lambd: The size up to which elements become 0.
     """
+    if names:
+        input, = by_own_names("hardshrink", names, input=input)
     if out is not None:
         return into(out, hardshrink, input, lambd)
     try:
@@ -10354,13 +10551,15 @@ def tanhshrink(input):
     return out
 
 
-def threshold(input, threshold, value, *, out=None):
+def threshold(input=MISSING, threshold=MISSING, value=MISSING, *, out=None, **names):
     """input where it is above the threshold, value elsewhere.
 
     Args:
         threshold: Elements up to this are replaced.
         value: What they become.
     """
+    if names:
+        input, = by_own_names("threshold", names, input=input)
     if out is not None:
         return into(out, _threshold, input, threshold, value)
     try:
@@ -10406,8 +10605,10 @@ def softsign(input):
     return out
 
 
-def selu(input, *, out=None):
+def selu(input=MISSING, *, out=None, **names):
     """elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515)."""
+    if names:
+        input, = by_own_names("selu", names, input=input)
     if out is not None:
         return into(out, selu, input)
     try:
@@ -10430,12 +10631,14 @@ def selu_(input):
     return input
 
 
-def celu(input, alpha=1.0, *, out=None):
+def celu(input=MISSING, alpha=1.0, *, out=None, **names):
     """input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere.
 
     Args:
         alpha: The value that large negative inputs approach, negated.
     """
+    if names:
+        input, = by_own_names("celu", names, input=input)
     if out is not None:
         return into(out, celu, input, alpha)
     try:
@@ -10499,13 +10702,15 @@ def glu(input, dim=-1):
     return out
 
 
-def prelu(input, weight, *, out=None):
+def prelu(input=MISSING, weight=MISSING, *, out=None, **names):
     """input where it is positive, weight * input elsewhere.
 
     Args:
         weight: The slope of negative elements: one number, or one for each index of
             dimension 1.
     """
+    if names:
+        input, = by_own_names("prelu", names, input=input)
     if out is not None:
         return into(out, prelu, input, weight)
     try:
@@ -10533,12 +10738,14 @@ def softmin(input, dim, *, dtype=None):
     return out
 
 
-def eq(input, other, *, out=None):
+def eq(input=MISSING, other=MISSING, *, out=None, **names):
     """Where input == other.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("eq", names, input=input, other=other)
     if out is not None:
         return into(out, eq, input, other)
     try:
@@ -10551,12 +10758,14 @@ def eq(input, other, *, out=None):
     return out
 
 
-def eq_(input, other):
+def eq_(input=MISSING, other=MISSING, **names):
     """In-place version of `eq`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("eq_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_eq_(input, other_h, other_kind, other_i, other_f)
@@ -10567,12 +10776,14 @@ def eq_(input, other):
     return input
 
 
-def ne(input, other, *, out=None):
+def ne(input=MISSING, other=MISSING, *, out=None, **names):
     """Where input != other.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("ne", names, input=input, other=other)
     if out is not None:
         return into(out, ne, input, other)
     try:
@@ -10585,12 +10796,14 @@ def ne(input, other, *, out=None):
     return out
 
 
-def ne_(input, other):
+def ne_(input=MISSING, other=MISSING, **names):
     """In-place version of `ne`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("ne_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_ne_(input, other_h, other_kind, other_i, other_f)
@@ -10601,12 +10814,14 @@ def ne_(input, other):
     return input
 
 
-def lt(input, other, *, out=None):
+def lt(input=MISSING, other=MISSING, *, out=None, **names):
     """Where input < other.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("lt", names, input=input, other=other)
     if out is not None:
         return into(out, lt, input, other)
     try:
@@ -10619,12 +10834,14 @@ def lt(input, other, *, out=None):
     return out
 
 
-def lt_(input, other):
+def lt_(input=MISSING, other=MISSING, **names):
     """In-place version of `lt`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("lt_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_lt_(input, other_h, other_kind, other_i, other_f)
@@ -10635,12 +10852,14 @@ def lt_(input, other):
     return input
 
 
-def le(input, other, *, out=None):
+def le(input=MISSING, other=MISSING, *, out=None, **names):
     """Where input <= other.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("le", names, input=input, other=other)
     if out is not None:
         return into(out, le, input, other)
     try:
@@ -10653,12 +10872,14 @@ def le(input, other, *, out=None):
     return out
 
 
-def le_(input, other):
+def le_(input=MISSING, other=MISSING, **names):
     """In-place version of `le`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("le_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_le_(input, other_h, other_kind, other_i, other_f)
@@ -10669,12 +10890,14 @@ def le_(input, other):
     return input
 
 
-def gt(input, other, *, out=None):
+def gt(input=MISSING, other=MISSING, *, out=None, **names):
     """Where input > other.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("gt", names, input=input, other=other)
     if out is not None:
         return into(out, gt, input, other)
     try:
@@ -10687,12 +10910,14 @@ def gt(input, other, *, out=None):
     return out
 
 
-def gt_(input, other):
+def gt_(input=MISSING, other=MISSING, **names):
     """In-place version of `gt`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("gt_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_gt_(input, other_h, other_kind, other_i, other_f)
@@ -10703,12 +10928,14 @@ def gt_(input, other):
     return input
 
 
-def ge(input, other, *, out=None):
+def ge(input=MISSING, other=MISSING, *, out=None, **names):
     """Where input >= other.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("ge", names, input=input, other=other)
     if out is not None:
         return into(out, ge, input, other)
     try:
@@ -10721,12 +10948,14 @@ def ge(input, other, *, out=None):
     return out
 
 
-def ge_(input, other):
+def ge_(input=MISSING, other=MISSING, **names):
     """In-place version of `ge`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("ge_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_ge_(input, other_h, other_kind, other_i, other_f)
@@ -10737,8 +10966,10 @@ def ge_(input, other):
     return input
 
 
-def isnan(input, *, out=None):
+def isnan(input=MISSING, *, out=None, **names):
     """Where elements are NaN."""
+    if names:
+        input, = by_own_names("isnan", names, input=input)
     if out is not None:
         return into(out, isnan, input)
     try:
@@ -10750,8 +10981,10 @@ def isnan(input, *, out=None):
     return out
 
 
-def isinf(input, *, out=None):
+def isinf(input=MISSING, *, out=None, **names):
     """Where elements are infinite."""
+    if names:
+        input, = by_own_names("isinf", names, input=input)
     if out is not None:
         return into(out, isinf, input)
     try:
@@ -10763,8 +10996,10 @@ def isinf(input, *, out=None):
     return out
 
 
-def isfinite(input, *, out=None):
+def isfinite(input=MISSING, *, out=None, **names):
     """Where elements are neither infinite nor NaN."""
+    if names:
+        input, = by_own_names("isfinite", names, input=input)
     if out is not None:
         return into(out, isfinite, input)
     try:
@@ -10776,8 +11011,10 @@ def isfinite(input, *, out=None):
     return out
 
 
-def logical_not(input, *, out=None):
+def logical_not(input=MISSING, *, out=None, **names):
     """Where elements are zero."""
+    if names:
+        input, = by_own_names("logical_not", names, input=input)
     if out is not None:
         return into(out, logical_not, input)
     try:
@@ -10800,12 +11037,14 @@ def logical_not_(input):
     return input
 
 
-def logical_and(input, other, *, out=None):
+def logical_and(input=MISSING, other=MISSING, *, out=None, **names):
     """Where both elements are nonzero.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("logical_and", names, input=input, other=other)
     if out is not None:
         return into(out, logical_and, input, other)
     try:
@@ -10817,12 +11056,14 @@ def logical_and(input, other, *, out=None):
     return out
 
 
-def logical_and_(input, other):
+def logical_and_(input=MISSING, other=MISSING, **names):
     """In-place version of `logical_and`.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("logical_and_", names, input=input, other=other)
     try:
         status = py_logical_and_(input, other)
     except BAD_ARGUMENTS as error:
@@ -10832,12 +11073,14 @@ def logical_and_(input, other):
     return input
 
 
-def logical_or(input, other, *, out=None):
+def logical_or(input=MISSING, other=MISSING, *, out=None, **names):
     """Where an element is nonzero.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("logical_or", names, input=input, other=other)
     if out is not None:
         return into(out, logical_or, input, other)
     try:
@@ -10849,12 +11092,14 @@ def logical_or(input, other, *, out=None):
     return out
 
 
-def logical_or_(input, other):
+def logical_or_(input=MISSING, other=MISSING, **names):
     """In-place version of `logical_or`.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("logical_or_", names, input=input, other=other)
     try:
         status = py_logical_or_(input, other)
     except BAD_ARGUMENTS as error:
@@ -10864,12 +11109,14 @@ def logical_or_(input, other):
     return input
 
 
-def logical_xor(input, other, *, out=None):
+def logical_xor(input=MISSING, other=MISSING, *, out=None, **names):
     """Where exactly one element is nonzero.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("logical_xor", names, input=input, other=other)
     if out is not None:
         return into(out, logical_xor, input, other)
     try:
@@ -10881,12 +11128,14 @@ def logical_xor(input, other, *, out=None):
     return out
 
 
-def logical_xor_(input, other):
+def logical_xor_(input=MISSING, other=MISSING, **names):
     """In-place version of `logical_xor`.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("logical_xor_", names, input=input, other=other)
     try:
         status = py_logical_xor_(input, other)
     except BAD_ARGUMENTS as error:
@@ -10896,12 +11145,14 @@ def logical_xor_(input, other):
     return input
 
 
-def bitwise_and(input, other, *, out=None):
+def bitwise_and(input=MISSING, other=MISSING, *, out=None, **names):
     """Bitwise and of integers; logical and of bools.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("bitwise_and", names, input=input, other=other)
     if out is not None:
         return into(out, bitwise_and, input, other)
     try:
@@ -10916,12 +11167,14 @@ def bitwise_and(input, other, *, out=None):
     return out
 
 
-def bitwise_and_(input, other):
+def bitwise_and_(input=MISSING, other=MISSING, **names):
     """In-place version of `bitwise_and`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("bitwise_and_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_bitwise_and_(input, other_h, other_kind, other_i, other_f)
@@ -10932,12 +11185,14 @@ def bitwise_and_(input, other):
     return input
 
 
-def bitwise_or(input, other, *, out=None):
+def bitwise_or(input=MISSING, other=MISSING, *, out=None, **names):
     """Bitwise or of integers; logical or of bools.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("bitwise_or", names, input=input, other=other)
     if out is not None:
         return into(out, bitwise_or, input, other)
     try:
@@ -10952,12 +11207,14 @@ def bitwise_or(input, other, *, out=None):
     return out
 
 
-def bitwise_or_(input, other):
+def bitwise_or_(input=MISSING, other=MISSING, **names):
     """In-place version of `bitwise_or`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("bitwise_or_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_bitwise_or_(input, other_h, other_kind, other_i, other_f)
@@ -10968,12 +11225,14 @@ def bitwise_or_(input, other):
     return input
 
 
-def bitwise_xor(input, other, *, out=None):
+def bitwise_xor(input=MISSING, other=MISSING, *, out=None, **names):
     """Bitwise exclusive or of integers; logical exclusive or of bools.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("bitwise_xor", names, input=input, other=other)
     if out is not None:
         return into(out, bitwise_xor, input, other)
     try:
@@ -10988,12 +11247,14 @@ def bitwise_xor(input, other, *, out=None):
     return out
 
 
-def bitwise_xor_(input, other):
+def bitwise_xor_(input=MISSING, other=MISSING, **names):
     """In-place version of `bitwise_xor`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("bitwise_xor_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_bitwise_xor_(input, other_h, other_kind, other_i, other_f)
@@ -11004,13 +11265,15 @@ def bitwise_xor_(input, other):
     return input
 
 
-def bitwise_left_shift(input, other, *, out=None):
+def bitwise_left_shift(input=MISSING, other=MISSING, *, out=None, **names):
     """input * 2^other of integers; 0 where other is negative or not less than the number of
     bits.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("bitwise_left_shift", names, input=input, other=other)
     if out is not None:
         return into(out, bitwise_left_shift, input, other)
     try:
@@ -11025,12 +11288,14 @@ def bitwise_left_shift(input, other, *, out=None):
     return out
 
 
-def bitwise_left_shift_(input, other):
+def bitwise_left_shift_(input=MISSING, other=MISSING, **names):
     """In-place version of `bitwise_left_shift`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("bitwise_left_shift_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_bitwise_left_shift_(input, other_h, other_kind, other_i, other_f)
@@ -11041,13 +11306,15 @@ def bitwise_left_shift_(input, other):
     return input
 
 
-def bitwise_right_shift(input, other, *, out=None):
+def bitwise_right_shift(input=MISSING, other=MISSING, *, out=None, **names):
     """input / 2^other of integers, rounded down; 0 or -1 where other is negative or not less
     than the number of bits.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("bitwise_right_shift", names, input=input, other=other)
     if out is not None:
         return into(out, bitwise_right_shift, input, other)
     try:
@@ -11062,12 +11329,14 @@ def bitwise_right_shift(input, other, *, out=None):
     return out
 
 
-def bitwise_right_shift_(input, other):
+def bitwise_right_shift_(input=MISSING, other=MISSING, **names):
     """In-place version of `bitwise_right_shift`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("bitwise_right_shift_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_bitwise_right_shift_(input, other_h, other_kind, other_i, other_f)
@@ -11078,8 +11347,10 @@ def bitwise_right_shift_(input, other):
     return input
 
 
-def bitwise_not(input, *, out=None):
+def bitwise_not(input=MISSING, *, out=None, **names):
     """Bitwise complement of integers; logical not of bools."""
+    if names:
+        input, = by_own_names("bitwise_not", names, input=input)
     if out is not None:
         return into(out, bitwise_not, input)
     try:
@@ -11091,13 +11362,15 @@ def bitwise_not(input, *, out=None):
     return out
 
 
-def where(condition, input, other, *, out=None):
+def where(condition, input=MISSING, other=MISSING, *, out=None, **names):
     """Elements of input where the condition holds, of other elsewhere; all three broadcast.
 
     Args:
         condition: A bool tensor.
         other: Chosen elsewhere: a tensor or a number.
     """
+    if names:
+        input, other, = by_own_names("where", names, input=input, other=other)
     if out is not None:
         return into(out, where, condition, input, other)
     try:
@@ -11111,13 +11384,15 @@ def where(condition, input, other, *, out=None):
     return out
 
 
-def masked_fill(input, mask, value, *, out=None):
+def masked_fill(input=MISSING, mask=MISSING, value=MISSING, *, out=None, **names):
     """The input with value where the mask holds. The result has the input's dtype.
 
     Args:
         mask: A bool tensor that broadcasts with the input.
         value: The number, or 0-d tensor, to write.
     """
+    if names:
+        input, = by_own_names("masked_fill", names, input=input)
     if out is not None:
         return into(out, masked_fill, input, mask, value)
     try:
@@ -11147,8 +11422,10 @@ def masked_fill_(input, mask, value):
     return input
 
 
-def tan(input, *, out=None):
+def tan(input=MISSING, *, out=None, **names):
     """Tangent of each element."""
+    if names:
+        input, = by_own_names("tan", names, input=input)
     if out is not None:
         return into(out, tan, input)
     try:
@@ -11171,8 +11448,10 @@ def tan_(input):
     return input
 
 
-def asin(input, *, out=None):
+def asin(input=MISSING, *, out=None, **names):
     """Inverse sine of each element; NaN outside of [-1, 1]."""
+    if names:
+        input, = by_own_names("asin", names, input=input)
     if out is not None:
         return into(out, asin, input)
     try:
@@ -11195,8 +11474,10 @@ def asin_(input):
     return input
 
 
-def acos(input, *, out=None):
+def acos(input=MISSING, *, out=None, **names):
     """Inverse cosine of each element; NaN outside of [-1, 1]."""
+    if names:
+        input, = by_own_names("acos", names, input=input)
     if out is not None:
         return into(out, acos, input)
     try:
@@ -11219,8 +11500,10 @@ def acos_(input):
     return input
 
 
-def atan(input, *, out=None):
+def atan(input=MISSING, *, out=None, **names):
     """Inverse tangent of each element."""
+    if names:
+        input, = by_own_names("atan", names, input=input)
     if out is not None:
         return into(out, atan, input)
     try:
@@ -11243,8 +11526,10 @@ def atan_(input):
     return input
 
 
-def sinh(input, *, out=None):
+def sinh(input=MISSING, *, out=None, **names):
     """Hyperbolic sine of each element."""
+    if names:
+        input, = by_own_names("sinh", names, input=input)
     if out is not None:
         return into(out, sinh, input)
     try:
@@ -11267,8 +11552,10 @@ def sinh_(input):
     return input
 
 
-def cosh(input, *, out=None):
+def cosh(input=MISSING, *, out=None, **names):
     """Hyperbolic cosine of each element."""
+    if names:
+        input, = by_own_names("cosh", names, input=input)
     if out is not None:
         return into(out, cosh, input)
     try:
@@ -11291,8 +11578,10 @@ def cosh_(input):
     return input
 
 
-def asinh(input, *, out=None):
+def asinh(input=MISSING, *, out=None, **names):
     """Inverse hyperbolic sine of each element."""
+    if names:
+        input, = by_own_names("asinh", names, input=input)
     if out is not None:
         return into(out, asinh, input)
     try:
@@ -11315,8 +11604,10 @@ def asinh_(input):
     return input
 
 
-def acosh(input, *, out=None):
+def acosh(input=MISSING, *, out=None, **names):
     """Inverse hyperbolic cosine of each element; NaN below 1."""
+    if names:
+        input, = by_own_names("acosh", names, input=input)
     if out is not None:
         return into(out, acosh, input)
     try:
@@ -11339,8 +11630,10 @@ def acosh_(input):
     return input
 
 
-def atanh(input, *, out=None):
+def atanh(input=MISSING, *, out=None, **names):
     """Inverse hyperbolic tangent of each element; NaN outside of [-1, 1]."""
+    if names:
+        input, = by_own_names("atanh", names, input=input)
     if out is not None:
         return into(out, atanh, input)
     try:
@@ -11363,12 +11656,14 @@ def atanh_(input):
     return input
 
 
-def atan2(input, other, *, out=None):
+def atan2(input=MISSING, other=MISSING, *, out=None, **names):
     """Angle of the point (other, input), in [-pi, pi].
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("atan2", names, input=input, other=other)
     if out is not None:
         return into(out, atan2, input, other)
     try:
@@ -11380,12 +11675,14 @@ def atan2(input, other, *, out=None):
     return out
 
 
-def atan2_(input, other):
+def atan2_(input=MISSING, other=MISSING, **names):
     """In-place version of `atan2`.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("atan2_", names, input=input, other=other)
     try:
         status = py_atan2_(input, other)
     except BAD_ARGUMENTS as error:
@@ -11395,12 +11692,14 @@ def atan2_(input, other):
     return input
 
 
-def hypot(input, other, *, out=None):
+def hypot(input=MISSING, other=MISSING, *, out=None, **names):
     """sqrt(input^2 + other^2), without overflow.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("hypot", names, input=input, other=other)
     if out is not None:
         return into(out, hypot, input, other)
     try:
@@ -11412,12 +11711,14 @@ def hypot(input, other, *, out=None):
     return out
 
 
-def hypot_(input, other):
+def hypot_(input=MISSING, other=MISSING, **names):
     """In-place version of `hypot`.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("hypot_", names, input=input, other=other)
     try:
         status = py_hypot_(input, other)
     except BAD_ARGUMENTS as error:
@@ -11427,8 +11728,10 @@ def hypot_(input, other):
     return input
 
 
-def sinc(input, *, out=None):
+def sinc(input=MISSING, *, out=None, **names):
     """sin(pi input) / (pi input), and 1 at 0."""
+    if names:
+        input, = by_own_names("sinc", names, input=input)
     if out is not None:
         return into(out, sinc, input)
     try:
@@ -11451,8 +11754,10 @@ def sinc_(input):
     return input
 
 
-def deg2rad(input, *, out=None):
+def deg2rad(input=MISSING, *, out=None, **names):
     """Degrees in radians."""
+    if names:
+        input, = by_own_names("deg2rad", names, input=input)
     if out is not None:
         return into(out, deg2rad, input)
     try:
@@ -11475,8 +11780,10 @@ def deg2rad_(input):
     return input
 
 
-def rad2deg(input, *, out=None):
+def rad2deg(input=MISSING, *, out=None, **names):
     """Radians in degrees."""
+    if names:
+        input, = by_own_names("rad2deg", names, input=input)
     if out is not None:
         return into(out, rad2deg, input)
     try:
@@ -11499,8 +11806,10 @@ def rad2deg_(input):
     return input
 
 
-def expm1(input, *, out=None):
+def expm1(input=MISSING, *, out=None, **names):
     """exp(input) - 1, accurate near 0."""
+    if names:
+        input, = by_own_names("expm1", names, input=input)
     if out is not None:
         return into(out, expm1, input)
     try:
@@ -11523,8 +11832,10 @@ def expm1_(input):
     return input
 
 
-def exp2(input, *, out=None):
+def exp2(input=MISSING, *, out=None, **names):
     """2 to the power of each element."""
+    if names:
+        input, = by_own_names("exp2", names, input=input)
     if out is not None:
         return into(out, exp2, input)
     try:
@@ -11547,8 +11858,10 @@ def exp2_(input):
     return input
 
 
-def log2(input, *, out=None):
+def log2(input=MISSING, *, out=None, **names):
     """Logarithm to the base 2."""
+    if names:
+        input, = by_own_names("log2", names, input=input)
     if out is not None:
         return into(out, log2, input)
     try:
@@ -11571,8 +11884,10 @@ def log2_(input):
     return input
 
 
-def log10(input, *, out=None):
+def log10(input=MISSING, *, out=None, **names):
     """Logarithm to the base 10."""
+    if names:
+        input, = by_own_names("log10", names, input=input)
     if out is not None:
         return into(out, log10, input)
     try:
@@ -11595,12 +11910,14 @@ def log10_(input):
     return input
 
 
-def logit(input, eps=None, *, out=None):
+def logit(input=MISSING, eps=None, *, out=None, **names):
     """log(input / (1 - input)), the inverse of sigmoid.
 
     Args:
         eps: If given, the input is limited to [eps, 1 - eps].
     """
+    if names:
+        input, = by_own_names("logit", names, input=input)
     if out is not None:
         return into(out, logit, input, eps)
     try:
@@ -11627,12 +11944,14 @@ def logit_(input, eps=None):
     return input
 
 
-def xlogy(input, other, *, out=None):
+def xlogy(input=MISSING, other=MISSING, *, out=None, **names):
     """input * log(other), and 0 where input is 0.
 
     Args:
         other: A tensor or a number.
     """
+    if names:
+        input, other, = by_own_names("xlogy", names, input=input, other=other)
     if out is not None:
         return into(out, xlogy, input, other)
     try:
@@ -11646,12 +11965,14 @@ def xlogy(input, other, *, out=None):
     return out
 
 
-def xlogy_(input, other):
+def xlogy_(input=MISSING, other=MISSING, **names):
     """In-place version of `xlogy`.
 
     Args:
         other: A tensor or a number.
     """
+    if names:
+        input, other, = by_own_names("xlogy_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_xlogy_(input, other_h, other_kind, other_i, other_f)
@@ -11662,12 +11983,14 @@ def xlogy_(input, other):
     return input
 
 
-def logaddexp(input, other, *, out=None):
+def logaddexp(input=MISSING, other=MISSING, *, out=None, **names):
     """log(exp(input) + exp(other)), without overflow.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("logaddexp", names, input=input, other=other)
     if out is not None:
         return into(out, logaddexp, input, other)
     try:
@@ -11679,12 +12002,14 @@ def logaddexp(input, other, *, out=None):
     return out
 
 
-def logaddexp2(input, other, *, out=None):
+def logaddexp2(input=MISSING, other=MISSING, *, out=None, **names):
     """log2(2^input + 2^other), without overflow.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("logaddexp2", names, input=input, other=other)
     if out is not None:
         return into(out, logaddexp2, input, other)
     try:
@@ -11696,12 +12021,14 @@ def logaddexp2(input, other, *, out=None):
     return out
 
 
-def float_power(input, exponent, *, out=None):
+def float_power(input=MISSING, exponent=MISSING, *, out=None, **names):
     """pow in float64.
 
     Args:
         exponent: The exponent: a tensor or a number.
     """
+    if names:
+        input, = by_own_names("float_power", names, input=input)
     if out is not None:
         return into(out, float_power, input, exponent)
     try:
@@ -11731,12 +12058,14 @@ def float_power_(input, exponent):
     return input
 
 
-def ldexp(input, other, *, out=None):
+def ldexp(input=MISSING, other=MISSING, *, out=None, **names):
     """input * 2^other.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("ldexp", names, input=input, other=other)
     if out is not None:
         return into(out, ldexp, input, other)
     try:
@@ -11748,12 +12077,14 @@ def ldexp(input, other, *, out=None):
     return out
 
 
-def ldexp_(input, other):
+def ldexp_(input=MISSING, other=MISSING, **names):
     """In-place version of `ldexp`.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("ldexp_", names, input=input, other=other)
     try:
         status = py_ldexp_(input, other)
     except BAD_ARGUMENTS as error:
@@ -11763,8 +12094,10 @@ def ldexp_(input, other):
     return input
 
 
-def frac(input, *, out=None):
+def frac(input=MISSING, *, out=None, **names):
     """The part behind the point, with the sign of the element."""
+    if names:
+        input, = by_own_names("frac", names, input=input)
     if out is not None:
         return into(out, frac, input)
     try:
@@ -11787,13 +12120,15 @@ def frac_(input):
     return input
 
 
-def round_decimals(input, *, decimals):
+def round_decimals(input=MISSING, *, decimals, **names):
     """Rounded to so many decimals; halves go to the even neighbour.
 
     Args:
         decimals: How many digits are kept behind the point; negative ones are set to 0
             before it.
     """
+    if names:
+        input, = by_own_names("round_decimals", names, input=input)
     try:
         out = py_round_decimals(input, decimals)
     except BAD_ARGUMENTS as error:
@@ -11819,8 +12154,10 @@ def round_decimals_(input, *, decimals):
     return input
 
 
-def positive(input):
+def positive(input=MISSING, **names):
     """The tensor itself."""
+    if names:
+        input, = by_own_names("positive", names, input=input)
     try:
         out = py_positive(input)
     except BAD_ARGUMENTS as error:
@@ -11828,8 +12165,10 @@ def positive(input):
     return wrap_or(out, input)
 
 
-def signbit(input, *, out=None):
+def signbit(input=MISSING, *, out=None, **names):
     """Where the sign is minus, that of -0 too."""
+    if names:
+        input, = by_own_names("signbit", names, input=input)
     if out is not None:
         return into(out, signbit, input)
     try:
@@ -11841,12 +12180,14 @@ def signbit(input, *, out=None):
     return out
 
 
-def copysign(input, other, *, out=None):
+def copysign(input=MISSING, other=MISSING, *, out=None, **names):
     """The size of input with the sign of other.
 
     Args:
         other: Whose sign is taken: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("copysign", names, input=input, other=other)
     if out is not None:
         return into(out, copysign, input, other)
     try:
@@ -11859,12 +12200,14 @@ def copysign(input, other, *, out=None):
     return out
 
 
-def copysign_(input, other):
+def copysign_(input=MISSING, other=MISSING, **names):
     """In-place version of `copysign`.
 
     Args:
         other: Whose sign is taken: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("copysign_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_copysign_(input, other_h, other_kind, other_i, other_f)
@@ -11875,12 +12218,14 @@ def copysign_(input, other):
     return input
 
 
-def fmod(input, other, *, out=None):
+def fmod(input=MISSING, other=MISSING, *, out=None, **names):
     """input - other * trunc(input / other): C's remainder; the sign is the input's.
 
     Args:
         other: The divisor: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("fmod", names, input=input, other=other)
     if out is not None:
         return into(out, fmod, input, other)
     try:
@@ -11893,12 +12238,14 @@ def fmod(input, other, *, out=None):
     return out
 
 
-def fmod_(input, other):
+def fmod_(input=MISSING, other=MISSING, **names):
     """In-place version of `fmod`.
 
     Args:
         other: The divisor: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("fmod_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_fmod_(input, other_h, other_kind, other_i, other_f)
@@ -11909,12 +12256,14 @@ def fmod_(input, other):
     return input
 
 
-def gcd(input, other, *, out=None):
+def gcd(input=MISSING, other=MISSING, *, out=None, **names):
     """Greatest common divisor of integers.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("gcd", names, input=input, other=other)
     if out is not None:
         return into(out, gcd, input, other)
     try:
@@ -11926,12 +12275,14 @@ def gcd(input, other, *, out=None):
     return out
 
 
-def gcd_(input, other):
+def gcd_(input=MISSING, other=MISSING, **names):
     """In-place version of `gcd`.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("gcd_", names, input=input, other=other)
     try:
         status = py_gcd_(input, other)
     except BAD_ARGUMENTS as error:
@@ -11941,12 +12292,14 @@ def gcd_(input, other):
     return input
 
 
-def lcm(input, other, *, out=None):
+def lcm(input=MISSING, other=MISSING, *, out=None, **names):
     """Least common multiple of integers.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("lcm", names, input=input, other=other)
     if out is not None:
         return into(out, lcm, input, other)
     try:
@@ -11958,12 +12311,14 @@ def lcm(input, other, *, out=None):
     return out
 
 
-def lcm_(input, other):
+def lcm_(input=MISSING, other=MISSING, **names):
     """In-place version of `lcm`.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("lcm_", names, input=input, other=other)
     try:
         status = py_lcm_(input, other)
     except BAD_ARGUMENTS as error:
@@ -11973,12 +12328,14 @@ def lcm_(input, other):
     return input
 
 
-def heaviside(input, values, *, out=None):
+def heaviside(input=MISSING, values=MISSING, *, out=None, **names):
     """0 for negative elements, 1 for positive ones, and values where they are 0.
 
     Args:
         values: The values at 0.
     """
+    if names:
+        input, = by_own_names("heaviside", names, input=input)
     if out is not None:
         return into(out, heaviside, input, values)
     try:
@@ -12005,12 +12362,14 @@ def heaviside_(input, values):
     return input
 
 
-def fmax(input, other, *, out=None):
+def fmax(input=MISSING, other=MISSING, *, out=None, **names):
     """The larger of two elements; the other one if one is NaN.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("fmax", names, input=input, other=other)
     if out is not None:
         return into(out, fmax, input, other)
     try:
@@ -12022,12 +12381,14 @@ def fmax(input, other, *, out=None):
     return out
 
 
-def fmin(input, other, *, out=None):
+def fmin(input=MISSING, other=MISSING, *, out=None, **names):
     """The smaller of two elements; the other one if one is NaN.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("fmin", names, input=input, other=other)
     if out is not None:
         return into(out, fmin, input, other)
     try:
@@ -12039,7 +12400,7 @@ def fmin(input, other, *, out=None):
     return out
 
 
-def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
+def nan_to_num(input=MISSING, nan=None, posinf=None, neginf=None, *, out=None, **names):
     """The input with finite numbers in the place of NaN and infinities.
 
     Args:
@@ -12047,6 +12408,8 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
         posinf: What infinity becomes; absent means the dtype's largest number.
         neginf: What -infinity becomes; absent means the dtype's lowest number.
     """
+    if names:
+        input, = by_own_names("nan_to_num", names, input=input)
     if out is not None:
         return into(out, nan_to_num, input, nan, posinf, neginf)
     try:
@@ -12075,8 +12438,10 @@ def nan_to_num_(input, nan=None, posinf=None, neginf=None):
     return input
 
 
-def isposinf(input, *, out=None):
+def isposinf(input=MISSING, *, out=None, **names):
     """Where elements are infinity."""
+    if names:
+        input, = by_own_names("isposinf", names, input=input)
     if out is not None:
         return into(out, isposinf, input)
     try:
@@ -12088,8 +12453,10 @@ def isposinf(input, *, out=None):
     return out
 
 
-def isneginf(input, *, out=None):
+def isneginf(input=MISSING, *, out=None, **names):
     """Where elements are -infinity."""
+    if names:
+        input, = by_own_names("isneginf", names, input=input)
     if out is not None:
         return into(out, isneginf, input)
     try:
@@ -12101,8 +12468,10 @@ def isneginf(input, *, out=None):
     return out
 
 
-def isreal(input, *, out=None):
+def isreal(input=MISSING, *, out=None, **names):
     """Where elements have no imaginary part: everywhere."""
+    if names:
+        input, = by_own_names("isreal", names, input=input)
     if out is not None:
         return into(out, isreal, input)
     try:
@@ -12114,13 +12483,15 @@ def isreal(input, *, out=None):
     return out
 
 
-def lerp(input, end, weight, *, out=None):
+def lerp(input=MISSING, end=MISSING, weight=MISSING, *, out=None, **names):
     """input + weight * (end - input).
 
     Args:
         end: What weight 1 gives.
         weight: A tensor that broadcasts with the others, or a number.
     """
+    if names:
+        input, = by_own_names("lerp", names, input=input)
     if out is not None:
         return into(out, lerp, input, end, weight)
     try:
@@ -12150,7 +12521,7 @@ def lerp_(input, end, weight):
     return input
 
 
-def addcmul(input, tensor1, tensor2, *, value=1, out=None):
+def addcmul(input=MISSING, tensor1=MISSING, tensor2=MISSING, *, value=1, out=None, **names):
     """input + value * tensor1 * tensor2.
 
     Args:
@@ -12158,6 +12529,8 @@ def addcmul(input, tensor1, tensor2, *, value=1, out=None):
         tensor2: The second operand.
         value: Factor of the product.
     """
+    if names:
+        input, = by_own_names("addcmul", names, input=input)
     if out is not None:
         return into(out, addcmul, input, tensor1, tensor2, value=value)
     try:
@@ -12188,7 +12561,7 @@ def addcmul_(input, tensor1, tensor2, *, value=1):
     return input
 
 
-def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
+def addcdiv(input=MISSING, tensor1=MISSING, tensor2=MISSING, *, value=1, out=None, **names):
     """input + value * tensor1 / tensor2.
 
     Args:
@@ -12196,6 +12569,8 @@ def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
         tensor2: The second operand.
         value: Factor of the quotient.
     """
+    if names:
+        input, = by_own_names("addcdiv", names, input=input)
     if out is not None:
         return into(out, addcdiv, input, tensor1, tensor2, value=value)
     try:
@@ -12226,7 +12601,7 @@ def addcdiv_(input, tensor1, tensor2, *, value=1):
     return input
 
 
-def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, *, out=None):
+def max_pool1d(input=MISSING, kernel_size=MISSING, stride=None, padding=0, dilation=1, ceil_mode=False, *, out=None, **names):
     """Maximum of each window. The length becomes (size + 2 * padding - dilation * (kernel - 1)
     - 1) / stride + 1, rounded down, or up in ceil_mode.
 
@@ -12237,6 +12612,8 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         dilation: Distance of two elements of a window.
         ceil_mode: Whether windows may hang over the end.
     """
+    if names:
+        input, = by_own_names("max_pool1d", names, input=input)
     if out is not None:
         return into(out, max_pool1d, input, kernel_size, stride, padding, dilation, ceil_mode)
     try:
@@ -12281,7 +12658,7 @@ def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation
     return max_pool1d_with_indices_result((wrap(out[0]), wrap(out[1])))
 
 
-def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, *, out=None):
+def avg_pool1d(input=MISSING, kernel_size=MISSING, stride=None, padding=0, ceil_mode=False, count_include_pad=True, *, out=None, **names):
     """Mean of each window. The length becomes (size + 2 * padding - kernel) / stride + 1,
     rounded down, or up in ceil_mode.
 
@@ -12292,6 +12669,8 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
         ceil_mode: Whether windows may hang over the end.
         count_include_pad: Whether padding counts in the divisor.
     """
+    if names:
+        input, = by_own_names("avg_pool1d", names, input=input)
     if out is not None:
         return into(out, avg_pool1d, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
     try:
@@ -12306,7 +12685,7 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
     return out
 
 
-def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, *, out=None):
+def max_pool2d(input=MISSING, kernel_size=MISSING, stride=None, padding=0, dilation=1, ceil_mode=False, *, out=None, **names):
     """Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel
     - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
 
@@ -12317,6 +12696,8 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         dilation: Distance of two elements of a window.
         ceil_mode: Whether windows may hang over the end.
     """
+    if names:
+        input, = by_own_names("max_pool2d", names, input=input)
     if out is not None:
         return into(out, max_pool2d, input, kernel_size, stride, padding, dilation, ceil_mode)
     try:
@@ -12387,7 +12768,7 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
     return out
 
 
-def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, *, out=None):
+def max_pool3d(input=MISSING, kernel_size=MISSING, stride=None, padding=0, dilation=1, ceil_mode=False, *, out=None, **names):
     """Maximum of each window. Depth, height and width become (size + 2 * padding - dilation *
     (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
 
@@ -12398,6 +12779,8 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         dilation: Distance of two elements of a window.
         ceil_mode: Whether windows may hang over the end.
     """
+    if names:
+        input, = by_own_names("max_pool3d", names, input=input)
     if out is not None:
         return into(out, max_pool3d, input, kernel_size, stride, padding, dilation, ceil_mode)
     try:
@@ -12468,13 +12851,15 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
     return out
 
 
-def adaptive_avg_pool1d(input, *args, output_size=None, out=None):
+def adaptive_avg_pool1d(input=MISSING, *args, output_size=None, out=None, **names):
     """Mean of windows that are as equal as can be: of n elements and m windows, the i-th
     begins at floor(i * n / m) and ends before ceil((i + 1) * n / m).
 
     Args:
         output_size: How many windows there are, for each spatial dimension.
     """
+    if names:
+        input, = by_own_names("adaptive_avg_pool1d", names, input=input)
     if out is not None:
         return into(out, adaptive_avg_pool1d, input, output_size=read_sizes(args, output_size))
     try:
@@ -13094,7 +13479,7 @@ def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False,
     return out
 
 
-def rand_like(input, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
+def rand_like(input=MISSING, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None, **names):
     """Uniform numbers in [0, 1), in the input's shape.
 
     Args:
@@ -13104,6 +13489,8 @@ def rand_like(input, *, generator=None, dtype=None, device=None, requires_grad=F
         requires_grad: Whether backward shall find the gradient of the result.
         memory_format: The order of dimensions in memory.
     """
+    if names:
+        input, = by_own_names("rand_like", names, input=input)
     if out is not None:
         return into(out, rand_like, input, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
@@ -13118,7 +13505,7 @@ def rand_like(input, *, generator=None, dtype=None, device=None, requires_grad=F
     return out
 
 
-def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
+def randn_like(input=MISSING, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None, **names):
     """Normal numbers, in the input's shape.
 
     Args:
@@ -13128,6 +13515,8 @@ def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad=
         requires_grad: Whether backward shall find the gradient of the result.
         memory_format: The order of dimensions in memory.
     """
+    if names:
+        input, = by_own_names("randn_like", names, input=input)
     if out is not None:
         return into(out, randn_like, input, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
@@ -13142,7 +13531,7 @@ def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad=
     return out
 
 
-def randint_like(input, low, high, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
+def randint_like(input=MISSING, low=MISSING, high=MISSING, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None, **names):
     """Uniform integers in [low, high), in the input's shape.
 
     Args:
@@ -13154,6 +13543,8 @@ def randint_like(input, low, high, *, generator=None, dtype=None, device=None, r
         requires_grad: Whether backward shall find the gradient of the result.
         memory_format: The order of dimensions in memory.
     """
+    if names:
+        input, = by_own_names("randint_like", names, input=input)
     if out is not None:
         return into(out, randint_like, input, low, high, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
@@ -13168,12 +13559,14 @@ def randint_like(input, low, high, *, generator=None, dtype=None, device=None, r
     return out
 
 
-def bernoulli(input, *, generator=None, out=None):
+def bernoulli(input=MISSING, *, generator=None, out=None, **names):
     """1 with the probability that the input says, else 0.
 
     Args:
         generator: The source; absent means the default one.
     """
+    if names:
+        input, = by_own_names("bernoulli", names, input=input)
     if out is not None:
         return into(out, bernoulli, input, generator=generator)
     try:
@@ -13185,13 +13578,15 @@ def bernoulli(input, *, generator=None, out=None):
     return out
 
 
-def bernoulli_p(input, p, *, generator=None):
+def bernoulli_p(input=MISSING, p=MISSING, *, generator=None, **names):
     """1 with probability p, else 0, in the input's shape and dtype.
 
     Args:
         p: The probability of 1.
         generator: The source; absent means the default one.
     """
+    if names:
+        input, = by_own_names("bernoulli_p", names, input=input)
     try:
         out = py_bernoulli_p(input, p, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
@@ -13201,7 +13596,7 @@ def bernoulli_p(input, p, *, generator=None):
     return out
 
 
-def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
+def multinomial(input=MISSING, num_samples=MISSING, replacement=False, *, generator=None, out=None, **names):
     """Positions drawn with the probabilities that the weights say, as int64 [num_samples] or
     [rows, num_samples].
 
@@ -13210,6 +13605,8 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
         replacement: Whether one may be drawn more than once.
         generator: The source; absent means the default one.
     """
+    if names:
+        input, = by_own_names("multinomial", names, input=input)
     if out is not None:
         return into(out, multinomial, input, num_samples, replacement, generator=generator)
     try:
@@ -13221,12 +13618,14 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     return out
 
 
-def poisson(input, generator=None, *, out=None):
+def poisson(input=MISSING, generator=None, *, out=None, **names):
     """Random counts of Poisson's distribution.
 
     Args:
         generator: The source; absent means the default one.
     """
+    if names:
+        input, = by_own_names("poisson", names, input=input)
     if out is not None:
         return into(out, poisson, input, generator)
     try:
@@ -13512,7 +13911,7 @@ def generator_new(device=None):
     return Generator.own(out)
 
 
-def lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, *, out=None):
+def lstm(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_layers=MISSING, dropout=MISSING, train=MISSING, bidirectional=MISSING, batch_first=MISSING, *, out=None, **names):
     """Long short-term memory (Neural Computation 9, 1735): (i, f, g, o) = x @ weight_ih.T +
     bias_ih + h @ weight_hh.T + bias_hh for each time step, c = sigmoid(f) * c + sigmoid(i)
     * tanh(g), h = sigmoid(o) * tanh(c), with projections (arXiv 1402.1128) times
@@ -13538,6 +13937,8 @@ def lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectiona
         The hidden states of the last layer at each time step, in the order of the input;
         and what hidden states and cells of each layer and direction end with.
     """
+    if names:
+        input, = by_own_names("lstm", names, input=input)
     if out is not None:
         need_tuple("lstm", out, 3)
         return into(out, lstm, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
@@ -13593,7 +13994,7 @@ def lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, 
     return lstm_packed_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
 
 
-def gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, *, out=None):
+def gru(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_layers=MISSING, dropout=MISSING, train=MISSING, bidirectional=MISSING, batch_first=MISSING, *, out=None, **names):
     """Gated recurrent units (arXiv 1406.1078): with (r, z, n) = x @ weight_ih.T + bias_ih and
     (r', z', n') = h @ weight_hh.T + bias_hh for each time step, m = tanh(n + sigmoid(r +
     r') * n') and h = m + sigmoid(z + z') * (h - m).
@@ -13617,6 +14018,8 @@ def gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional
         The hidden states of the last layer at each time step, in the order of the input;
         and what they end with in each layer and direction.
     """
+    if names:
+        input, = by_own_names("gru", names, input=input)
     if out is not None:
         need_tuple("gru", out, 2)
         return into(out, gru, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
@@ -13670,7 +14073,7 @@ def gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, t
     return gru_packed_result((wrap(out[0]), wrap(out[1])))
 
 
-def rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, *, out=None):
+def rnn_tanh(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_layers=MISSING, dropout=MISSING, train=MISSING, bidirectional=MISSING, batch_first=MISSING, *, out=None, **names):
     """The network of Elman (Cognitive Science 14, 179): h = tanh(x @ weight_ih.T + bias_ih + h
     @ weight_hh.T + bias_hh) for each time step.
 
@@ -13693,6 +14096,8 @@ def rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train, bidirect
         The hidden states of the last layer at each time step, in the order of the input;
         and what they end with in each layer and direction.
     """
+    if names:
+        input, = by_own_names("rnn_tanh", names, input=input)
     if out is not None:
         need_tuple("rnn_tanh", out, 2)
         return into(out, rnn_tanh, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
@@ -13746,7 +14151,7 @@ def rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropo
     return rnn_tanh_packed_result((wrap(out[0]), wrap(out[1])))
 
 
-def rnn_relu(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, *, out=None):
+def rnn_relu(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_layers=MISSING, dropout=MISSING, train=MISSING, bidirectional=MISSING, batch_first=MISSING, *, out=None, **names):
     """rnn_tanh with relu in the place of tanh.
 
     Args:
@@ -13768,6 +14173,8 @@ def rnn_relu(input, hx, params, has_biases, num_layers, dropout, train, bidirect
         The hidden states of the last layer at each time step, in the order of the input;
         and what they end with in each layer and direction.
     """
+    if names:
+        input, = by_own_names("rnn_relu", names, input=input)
     if out is not None:
         need_tuple("rnn_relu", out, 2)
         return into(out, rnn_relu, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
@@ -13821,7 +14228,7 @@ def rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropo
     return rnn_relu_packed_result((wrap(out[0]), wrap(out[1])))
 
 
-def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
+def lstm_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=None, b_hh=None, *, out=None, **names):
     """One time step of lstm.
 
     Args:
@@ -13834,6 +14241,8 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
     Returns:
         The next hidden state and the next cells.
     """
+    if names:
+        input, = by_own_names("lstm_cell", names, input=input)
     if out is not None:
         need_tuple("lstm_cell", out, 2)
         return into(out, lstm_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
@@ -13848,7 +14257,7 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
     return lstm_cell_result((wrap(out[0]), wrap(out[1])))
 
 
-def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
+def gru_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=None, b_hh=None, *, out=None, **names):
     """One time step of gru.
 
     Args:
@@ -13861,6 +14270,8 @@ def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
     Returns:
         The next hidden state.
     """
+    if names:
+        input, = by_own_names("gru_cell", names, input=input)
     if out is not None:
         return into(out, gru_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
     try:
@@ -13872,7 +14283,7 @@ def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
     return out
 
 
-def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
+def rnn_tanh_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=None, b_hh=None, *, out=None, **names):
     """One time step of rnn_tanh.
 
     Args:
@@ -13885,6 +14296,8 @@ def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
     Returns:
         The next hidden state.
     """
+    if names:
+        input, = by_own_names("rnn_tanh_cell", names, input=input)
     if out is not None:
         return into(out, rnn_tanh_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
     try:
@@ -13896,7 +14309,7 @@ def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
     return out
 
 
-def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
+def rnn_relu_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=None, b_hh=None, *, out=None, **names):
     """One time step of rnn_relu.
 
     Args:
@@ -13909,6 +14322,8 @@ def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
     Returns:
         The next hidden state.
     """
+    if names:
+        input, = by_own_names("rnn_relu_cell", names, input=input)
     if out is not None:
         return into(out, rnn_relu_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
     try:
@@ -13920,7 +14335,7 @@ def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
     return out
 
 
-def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
+def sum(input=MISSING, dim=None, keepdim=False, *, dtype=None, out=None, **names):
     """Sum of elements.
 
     Args:
@@ -13928,10 +14343,8 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None,
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first; absent: integers add up in int64.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("sum", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, sum, input, dim, keepdim, dtype=dtype)
     try:
@@ -13944,7 +14357,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None,
     return out
 
 
-def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
+def mean(input=MISSING, dim=None, keepdim=False, *, dtype=None, out=None, **names):
     """Mean of elements.
 
     Args:
@@ -13952,10 +14365,8 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("mean", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, mean, input, dim, keepdim, dtype=dtype)
     try:
@@ -13968,7 +14379,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
     return out
 
 
-def nansum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
+def nansum(input=MISSING, dim=None, keepdim=False, *, dtype=None, out=None, **names):
     """Sum of the elements that are not NaN.
 
     Args:
@@ -13976,10 +14387,8 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=No
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first; absent: integers add up in int64.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("nansum", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, nansum, input, dim, keepdim, dtype=dtype)
     try:
@@ -13992,7 +14401,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=No
     return out
 
 
-def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
+def nanmean(input=MISSING, dim=None, keepdim=False, *, dtype=None, out=None, **names):
     """Mean of the elements that are not NaN.
 
     Args:
@@ -14000,10 +14409,8 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=N
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("nanmean", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, nanmean, input, dim, keepdim, dtype=dtype)
     try:
@@ -14016,14 +14423,14 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=N
     return out
 
 
-def count_nonzero(input, dim=None, *, axis=None, out=None):
+def count_nonzero(input=MISSING, dim=None, *, out=None, **names):
     """How many elements are not zero (int64).
 
     Args:
         dim: The dimensions to reduce; absent or an empty list means all.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("count_nonzero", names, input=input, dim=dim)
     if out is not None:
         return into(out, count_nonzero, input, dim)
     try:
@@ -14036,7 +14443,7 @@ def count_nonzero(input, dim=None, *, axis=None, out=None):
     return out
 
 
-def prod(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
+def prod(input=MISSING, dim=None, keepdim=False, *, dtype=None, out=None, **names):
     """Product of elements.
 
     Args:
@@ -14044,10 +14451,8 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first; absent: integers add up in int64.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("prod", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, prod, input, dim, keepdim, dtype=dtype)
     try:
@@ -14059,8 +14464,10 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
     return out
 
 
-def max(input, *, out=None):
+def max(input=MISSING, *, out=None, **names):
     """Largest element; NaN if there is one. Equal elements share the gradient."""
+    if names:
+        input, = by_own_names("max", names, input=input)
     if out is not None:
         return into(out, max, input)
     try:
@@ -14072,7 +14479,7 @@ def max(input, *, out=None):
     return out
 
 
-def max_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
+def max_dim(input=MISSING, dim=MISSING, keepdim=False, **names):
     """Largest element along a dimension, and where it is.
 
     Args:
@@ -14082,10 +14489,8 @@ def max_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
     Returns:
         The largest elements and the positions of the first of them (int64).
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("max_dim", names, input=input, dim=dim, keepdim=keepdim)
     try:
         out = ffi_new("int64_t[2]")
         status = py_max_dim(input, dim, keepdim, out)
@@ -14096,8 +14501,10 @@ def max_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
     return max_dim_result((wrap(out[0]), wrap(out[1])))
 
 
-def min(input, *, out=None):
+def min(input=MISSING, *, out=None, **names):
     """Smallest element; NaN if there is one. Equal elements share the gradient."""
+    if names:
+        input, = by_own_names("min", names, input=input)
     if out is not None:
         return into(out, min, input)
     try:
@@ -14109,7 +14516,7 @@ def min(input, *, out=None):
     return out
 
 
-def min_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
+def min_dim(input=MISSING, dim=MISSING, keepdim=False, **names):
     """Smallest element along a dimension, and where it is.
 
     Args:
@@ -14119,10 +14526,8 @@ def min_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
     Returns:
         The smallest elements and the positions of the first of them (int64).
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("min_dim", names, input=input, dim=dim, keepdim=keepdim)
     try:
         out = ffi_new("int64_t[2]")
         status = py_min_dim(input, dim, keepdim, out)
@@ -14133,17 +14538,15 @@ def min_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
     return min_dim_result((wrap(out[0]), wrap(out[1])))
 
 
-def amax(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
+def amax(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
     """Largest element over dimensions. Equal elements share the gradient.
 
     Args:
         dim: The dimensions to reduce; absent or an empty list means all.
         keepdim: Whether reduced dimensions stay, with size 1.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("amax", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, amax, input, dim, keepdim)
     try:
@@ -14156,17 +14559,15 @@ def amax(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
     return out
 
 
-def amin(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
+def amin(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
     """Smallest element over dimensions. Equal elements share the gradient.
 
     Args:
         dim: The dimensions to reduce; absent or an empty list means all.
         keepdim: Whether reduced dimensions stay, with size 1.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("amin", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, amin, input, dim, keepdim)
     try:
@@ -14179,7 +14580,7 @@ def amin(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
     return out
 
 
-def aminmax(input, *, dim=None, keepdim=False, axis=None, keepdims=None, out=None):
+def aminmax(input=MISSING, *, dim=None, keepdim=False, out=None, **names):
     """Smallest and largest element. Equal elements share the gradient.
 
     Args:
@@ -14189,10 +14590,8 @@ def aminmax(input, *, dim=None, keepdim=False, axis=None, keepdims=None, out=Non
     Returns:
         The smallest and the largest elements.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("aminmax", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         need_tuple("aminmax", out, 2)
         return into(out, aminmax, input, dim=dim, keepdim=keepdim)
@@ -14206,17 +14605,15 @@ def aminmax(input, *, dim=None, keepdim=False, axis=None, keepdims=None, out=Non
     return aminmax_result((wrap(out[0]), wrap(out[1])))
 
 
-def argmax(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
+def argmax(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
     """Position of the first largest element (int64).
 
     Args:
         dim: The dimension to reduce; absent means the flattened input.
         keepdim: Whether reduced dimensions stay, with size 1.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("argmax", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, argmax, input, dim, keepdim)
     try:
@@ -14228,17 +14625,15 @@ def argmax(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None
     return out
 
 
-def argmin(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
+def argmin(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
     """Position of the first smallest element (int64).
 
     Args:
         dim: The dimension to reduce; absent means the flattened input.
         keepdim: Whether reduced dimensions stay, with size 1.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("argmin", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, argmin, input, dim, keepdim)
     try:
@@ -14250,7 +14645,7 @@ def argmin(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None
     return out
 
 
-def var(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=None, out=None):
+def var(input=MISSING, dim=None, *, correction=None, keepdim=False, out=None, **names):
     """Variance: the sum of (input - mean) squared, divided by max(0, n - correction).
 
     Args:
@@ -14259,10 +14654,8 @@ def var(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=
             absent means 1, for a sample.
         keepdim: Whether reduced dimensions stay, with size 1.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("var", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, var, input, dim, correction=correction, keepdim=keepdim)
     try:
@@ -14276,7 +14669,7 @@ def var(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=
     return out
 
 
-def std(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=None, out=None):
+def std(input=MISSING, dim=None, *, correction=None, keepdim=False, out=None, **names):
     """Standard deviation: the square root of var.
 
     Args:
@@ -14285,10 +14678,8 @@ def std(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=
             absent means 1, for a sample.
         keepdim: Whether reduced dimensions stay, with size 1.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("std", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, std, input, dim, correction=correction, keepdim=keepdim)
     try:
@@ -14302,7 +14693,7 @@ def std(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=
     return out
 
 
-def var_mean(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=None, out=None):
+def var_mean(input=MISSING, dim=None, *, correction=None, keepdim=False, out=None, **names):
     """Variance and mean.
 
     Args:
@@ -14314,10 +14705,8 @@ def var_mean(input, dim=None, *, correction=None, keepdim=False, axis=None, keep
     Returns:
         The variance and the mean.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("var_mean", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         need_tuple("var_mean", out, 2)
         return into(out, var_mean, input, dim, correction=correction, keepdim=keepdim)
@@ -14333,7 +14722,7 @@ def var_mean(input, dim=None, *, correction=None, keepdim=False, axis=None, keep
     return var_mean_result((wrap(out[0]), wrap(out[1])))
 
 
-def std_mean(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=None, out=None):
+def std_mean(input=MISSING, dim=None, *, correction=None, keepdim=False, out=None, **names):
     """Standard deviation and mean.
 
     Args:
@@ -14345,10 +14734,8 @@ def std_mean(input, dim=None, *, correction=None, keepdim=False, axis=None, keep
     Returns:
         The standard deviation and the mean.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("std_mean", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         need_tuple("std_mean", out, 2)
         return into(out, std_mean, input, dim, correction=correction, keepdim=keepdim)
@@ -14364,7 +14751,7 @@ def std_mean(input, dim=None, *, correction=None, keepdim=False, axis=None, keep
     return std_mean_result((wrap(out[0]), wrap(out[1])))
 
 
-def cov(input, *, correction=1, fweights=None, aweights=None, out=None):
+def cov(input=MISSING, *, correction=1, fweights=None, aweights=None, out=None, **names):
     """Covariance of each variable with each other.
 
     Args:
@@ -14372,6 +14759,8 @@ def cov(input, *, correction=1, fweights=None, aweights=None, out=None):
         fweights: How often each observation was made (integers).
         aweights: How much each observation counts.
     """
+    if names:
+        input, = by_own_names("cov", names, input=input)
     if out is not None:
         return into(out, cov, input, correction=correction, fweights=fweights, aweights=aweights)
     try:
@@ -14383,8 +14772,10 @@ def cov(input, *, correction=1, fweights=None, aweights=None, out=None):
     return out
 
 
-def corrcoef(input, *, out=None):
+def corrcoef(input=MISSING, *, out=None, **names):
     """Pearson's correlation of each variable with each other."""
+    if names:
+        input, = by_own_names("corrcoef", names, input=input)
     if out is not None:
         return into(out, corrcoef, input)
     try:
@@ -14396,7 +14787,7 @@ def corrcoef(input, *, out=None):
     return out
 
 
-def norm(input, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
+def norm(input=MISSING, p=2, dim=None, keepdim=False, *, dtype=None, out=None, **names):
     """Vector norm: (sum |x|^p)^(1/p); for p = inf and -inf the largest and the smallest |x|,
     for p = 0 the number of nonzero elements.
 
@@ -14407,10 +14798,8 @@ def norm(input, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("norm", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, norm, input, p, dim, keepdim, dtype=dtype)
     try:
@@ -14424,17 +14813,15 @@ def norm(input, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims
     return out
 
 
-def any(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
+def any(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
     """Whether any element is nonzero. bool, but uint8 for a uint8 input.
 
     Args:
         dim: The dimensions to reduce; absent or an empty list means all.
         keepdim: Whether reduced dimensions stay, with size 1.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("any", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, any, input, dim, keepdim)
     try:
@@ -14447,17 +14834,15 @@ def any(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
     return out
 
 
-def all(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
+def all(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
     """Whether all elements are nonzero. bool, but uint8 for a uint8 input.
 
     Args:
         dim: The dimensions to reduce; absent or an empty list means all.
         keepdim: Whether reduced dimensions stay, with size 1.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("all", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, all, input, dim, keepdim)
     try:
@@ -14470,17 +14855,15 @@ def all(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
     return out
 
 
-def logsumexp(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None, out=None):
+def logsumexp(input=MISSING, dim=MISSING, keepdim=False, *, out=None, **names):
     """log(sum(exp(input))), without overflow.
 
     Args:
         dim: The dimensions to reduce; absent or an empty list means all.
         keepdim: Whether reduced dimensions stay, with size 1.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("logsumexp", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, logsumexp, input, dim, keepdim)
     try:
@@ -14493,15 +14876,15 @@ def logsumexp(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None, ou
     return out
 
 
-def cumsum(input, dim=MISSING, *, dtype=None, axis=None, out=None):
+def cumsum(input=MISSING, dim=MISSING, *, dtype=None, out=None, **names):
     """Running sum along a dimension: result[i] = input[0] + ... + input[i].
 
     Args:
         dim: The dimension.
         dtype: The dtype to convert to first; absent: integers add up in int64.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("cumsum", names, input=input, dim=dim)
     if out is not None:
         return into(out, cumsum, input, dim, dtype=dtype)
     try:
@@ -14513,15 +14896,15 @@ def cumsum(input, dim=MISSING, *, dtype=None, axis=None, out=None):
     return out
 
 
-def cumsum_(input, dim=MISSING, *, dtype=None, axis=None):
+def cumsum_(input=MISSING, dim=MISSING, *, dtype=None, **names):
     """In-place version of `cumsum`.
 
     Args:
         dim: The dimension.
         dtype: The tensor's own, or absent.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("cumsum_", names, input=input, dim=dim)
     try:
         status = py_cumsum_(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
@@ -14531,15 +14914,15 @@ def cumsum_(input, dim=MISSING, *, dtype=None, axis=None):
     return input
 
 
-def cumprod(input, dim=MISSING, *, dtype=None, axis=None, out=None):
+def cumprod(input=MISSING, dim=MISSING, *, dtype=None, out=None, **names):
     """Running product along a dimension: result[i] = input[0] * ... * input[i].
 
     Args:
         dim: The dimension.
         dtype: The dtype to convert to first; absent: integers add up in int64.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("cumprod", names, input=input, dim=dim)
     if out is not None:
         return into(out, cumprod, input, dim, dtype=dtype)
     try:
@@ -14551,15 +14934,15 @@ def cumprod(input, dim=MISSING, *, dtype=None, axis=None, out=None):
     return out
 
 
-def cumprod_(input, dim=MISSING, *, dtype=None, axis=None):
+def cumprod_(input=MISSING, dim=MISSING, *, dtype=None, **names):
     """In-place version of `cumprod`.
 
     Args:
         dim: The dimension.
         dtype: The tensor's own, or absent.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("cumprod_", names, input=input, dim=dim)
     try:
         status = py_cumprod_(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
@@ -14569,15 +14952,15 @@ def cumprod_(input, dim=MISSING, *, dtype=None, axis=None):
     return input
 
 
-def logcumsumexp(input, dim=MISSING, *, axis=None, out=None):
+def logcumsumexp(input=MISSING, dim=MISSING, *, out=None, **names):
     """Running logsumexp along a dimension: result[i] = log(exp(input[0]) + ... +
     exp(input[i])), without overflow.
 
     Args:
         dim: The dimension.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("logcumsumexp", names, input=input, dim=dim)
     if out is not None:
         return into(out, logcumsumexp, input, dim)
     try:
@@ -14589,7 +14972,7 @@ def logcumsumexp(input, dim=MISSING, *, axis=None, out=None):
     return out
 
 
-def diff(input, n=1, dim=-1, prepend=None, append=None, *, axis=None, out=None):
+def diff(input=MISSING, n=1, dim=-1, prepend=None, append=None, *, out=None, **names):
     """Differences of neighbours along a dimension: input[i + 1] - input[i]; of bools, whether
     they differ.
 
@@ -14599,8 +14982,8 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, axis=None, out=None):
         prepend: What stands before the input along the dimension.
         append: What stands behind it.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("diff", names, input=input, dim=dim)
     if out is not None:
         return into(out, diff, input, n, dim, prepend, append)
     try:
@@ -14612,7 +14995,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, axis=None, out=None):
     return out
 
 
-def gradient(input, *, spacing=None, dim=None, edge_order=1, axis=None):
+def gradient(input=MISSING, *, spacing=None, dim=None, edge_order=1, **names):
     """Estimates of the derivatives along dimensions, by differences of the neighbours on both
     sides.
 
@@ -14624,8 +15007,8 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1, axis=None):
     Returns:
         An estimate for each dimension.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("gradient", names, input=input, dim=dim)
     try:
         spacing_c, spacing_c_n = optional_floats(spacing, 0)
         dim_c, dim_c_n = optional_ints(dim, 1)
@@ -14635,7 +15018,7 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1, axis=None):
     return take_tensors(out)
 
 
-def gradient_at(input, coordinates, *, dim=None, edge_order=1, axis=None):
+def gradient_at(input=MISSING, coordinates=MISSING, *, dim=None, edge_order=1, **names):
     """gradient of a function that is known at places which are not equally far apart.
 
     Args:
@@ -14646,8 +15029,8 @@ def gradient_at(input, coordinates, *, dim=None, edge_order=1, axis=None):
     Returns:
         An estimate for each dimension.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("gradient_at", names, input=input, dim=dim)
     try:
         coordinates_c = handle_list(coordinates)
         dim_c, dim_c_n = optional_ints(dim, 1)
@@ -14657,7 +15040,7 @@ def gradient_at(input, coordinates, *, dim=None, edge_order=1, axis=None):
     return take_tensors(out)
 
 
-def trapezoid(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
+def trapezoid(y, x=None, *, dx=None, dim=-1, out=None, **names):
     """Integral along a dimension by the trapezoidal rule.
 
     Args:
@@ -14666,8 +15049,8 @@ def trapezoid(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
         dx: The distance of neighbours; absent: 1.
         dim: The dimension.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim, = by_own_names("trapezoid", names, dim=dim)
     if out is not None:
         return into(out, trapezoid, y, x, dx=dx, dim=dim)
     try:
@@ -14680,7 +15063,7 @@ def trapezoid(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
     return out
 
 
-def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
+def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1, out=None, **names):
     """Running integral along a dimension by the trapezoidal rule.
 
     Args:
@@ -14689,8 +15072,8 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
         dx: The distance of neighbours; absent: 1.
         dim: The dimension.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim, = by_own_names("cumulative_trapezoid", names, dim=dim)
     if out is not None:
         return into(out, cumulative_trapezoid, y, x, dx=dx, dim=dim)
     try:
@@ -14703,12 +15086,14 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
     return out
 
 
-def equal(input, other):
+def equal(input=MISSING, other=MISSING, **names):
     """Whether both have the same shape and elements.
 
     Args:
         other: The tensor to compare with.
     """
+    if names:
+        input, other, = by_own_names("equal", names, input=input, other=other)
     try:
         out = py_equal(input, other)
     except BAD_ARGUMENTS as error:
@@ -14718,7 +15103,7 @@ def equal(input, other):
     return out != 0
 
 
-def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False, *, out=None):
+def isclose(input=MISSING, other=MISSING, rtol=1e-05, atol=1e-08, equal_nan=False, *, out=None, **names):
     """Where |input - other| <= atol + rtol * |other|.
 
     Args:
@@ -14727,6 +15112,8 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False, *, out=None):
         atol: Absolute tolerance.
         equal_nan: Whether two NaN count as close.
     """
+    if names:
+        input, other, = by_own_names("isclose", names, input=input, other=other)
     if out is not None:
         return into(out, isclose, input, other, rtol, atol, equal_nan)
     try:
@@ -14738,7 +15125,7 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False, *, out=None):
     return out
 
 
-def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+def allclose(input=MISSING, other=MISSING, rtol=1e-05, atol=1e-08, equal_nan=False, **names):
     """Whether all elements are close.
 
     Args:
@@ -14747,6 +15134,8 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
         atol: Absolute tolerance.
         equal_nan: Whether two NaN count as close.
     """
+    if names:
+        input, other, = by_own_names("allclose", names, input=input, other=other)
     try:
         out = py_allclose(input, other, rtol, atol, equal_nan)
     except BAD_ARGUMENTS as error:
@@ -14780,7 +15169,7 @@ def pad(input, pad, mode='constant', value=None):
 _pad = pad
 
 
-def constant_pad_nd(input, pad, value=0, *, out=None):
+def constant_pad_nd(input=MISSING, pad=MISSING, value=0, *, out=None, **names):
     """Adds elements that are all one number around the input.
 
     Args:
@@ -14789,6 +15178,8 @@ def constant_pad_nd(input, pad, value=0, *, out=None):
         value: The number of the new elements: an integer stays one, where pad takes it for
             a float.
     """
+    if names:
+        input, = by_own_names("constant_pad_nd", names, input=input)
     if out is not None:
         return into(out, constant_pad_nd, input, pad, value)
     try:
@@ -14802,13 +15193,15 @@ def constant_pad_nd(input, pad, value=0, *, out=None):
     return out
 
 
-def roll(input, shifts, dims=(), *, out=None):
+def roll(input=MISSING, shifts=MISSING, dims=(), *, out=None, **names):
     """Moves elements along dimensions; those that leave at the end come back at the start.
 
     Args:
         shifts: By how many places, for each dimension.
         dims: The dimensions; none means the elements in row-major order.
     """
+    if names:
+        input, = by_own_names("roll", names, input=input)
     if out is not None:
         return into(out, roll, input, shifts, dims)
     try:
@@ -14822,13 +15215,15 @@ def roll(input, shifts, dims=(), *, out=None):
     return out
 
 
-def rot90(input, k=1, dims=(0, 1), *, out=None):
+def rot90(input=MISSING, k=1, dims=(0, 1), *, out=None, **names):
     """Turns the input in the plane of two dimensions.
 
     Args:
         k: How many quarters of a turn; negative ones turn back.
         dims: The two dimensions that span the plane: from the first to the second.
     """
+    if names:
+        input, = by_own_names("rot90", names, input=input)
     if out is not None:
         return into(out, rot90, input, k, dims)
     try:
@@ -14841,8 +15236,10 @@ def rot90(input, k=1, dims=(0, 1), *, out=None):
     return out
 
 
-def fliplr(input, *, out=None):
+def fliplr(input=MISSING, *, out=None, **names):
     """Reverses the order of elements along dimension 1."""
+    if names:
+        input, = by_own_names("fliplr", names, input=input)
     if out is not None:
         return into(out, fliplr, input)
     try:
@@ -14854,8 +15251,10 @@ def fliplr(input, *, out=None):
     return out
 
 
-def flipud(input, *, out=None):
+def flipud(input=MISSING, *, out=None, **names):
     """Reverses the order of elements along dimension 0."""
+    if names:
+        input, = by_own_names("flipud", names, input=input)
     if out is not None:
         return into(out, flipud, input)
     try:
@@ -14867,13 +15266,15 @@ def flipud(input, *, out=None):
     return out
 
 
-def tile(input, *args, dims=None, out=None):
+def tile(input=MISSING, *args, dims=None, out=None, **names):
     """repeat, whose list may be shorter than the dimensions are many: those in front are not
     repeated.
 
     Args:
         dims: How often, for the last dimensions; dimensions may be added in front.
     """
+    if names:
+        input, = by_own_names("tile", names, input=input)
     if out is not None:
         return into(out, tile, input, dims=read_sizes(args, dims))
     try:
@@ -14886,7 +15287,7 @@ def tile(input, *args, dims=None, out=None):
     return out
 
 
-def repeat_interleave(input, repeats, dim=None, *, output_size=None, axis=None, out=None):
+def repeat_interleave(input=MISSING, repeats=MISSING, dim=None, *, output_size=None, out=None, **names):
     """Repeats each slice along a dimension.
 
     Args:
@@ -14894,8 +15295,8 @@ def repeat_interleave(input, repeats, dim=None, *, output_size=None, axis=None, 
         dim: The dimension; absent means the elements in row-major order.
         output_size: The size of the dimension that results, which is checked.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("repeat_interleave", names, input=input, dim=dim)
     if out is not None:
         return into(out, repeat_interleave, input, repeats, dim, output_size=output_size)
     try:
@@ -14908,13 +15309,15 @@ def repeat_interleave(input, repeats, dim=None, *, output_size=None, axis=None, 
     return out
 
 
-def diag(input, diagonal=0, *, out=None):
+def diag(input=MISSING, diagonal=0, *, out=None, **names):
     """Of a vector the matrix with that diagonal and zeros elsewhere; of a matrix a copy of the
     diagonal.
 
     Args:
         diagonal: Which diagonal: 0 is the main one, positive ones are above it.
     """
+    if names:
+        input, = by_own_names("diag", names, input=input)
     if out is not None:
         return into(out, diag, input, diagonal)
     try:
@@ -14926,7 +15329,7 @@ def diag(input, diagonal=0, *, out=None):
     return out
 
 
-def diag_embed(input, offset=0, dim1=-2, dim2=-1, *, out=None):
+def diag_embed(input=MISSING, offset=0, dim1=-2, dim2=-1, *, out=None, **names):
     """Matrices with the input's last dimension as a diagonal and zeros elsewhere.
 
     Args:
@@ -14934,6 +15337,8 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1, *, out=None):
         dim1: The first dimension of the matrices.
         dim2: Their second dimension.
     """
+    if names:
+        input, = by_own_names("diag_embed", names, input=input)
     if out is not None:
         return into(out, diag_embed, input, offset, dim1, dim2)
     try:
@@ -14945,12 +15350,14 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1, *, out=None):
     return out
 
 
-def diagflat(input, offset=0, *, out=None):
+def diagflat(input=MISSING, offset=0, *, out=None, **names):
     """The matrix with all elements of the input as a diagonal and zeros elsewhere.
 
     Args:
         offset: Which diagonal: 0 is the main one, positive ones are above it.
     """
+    if names:
+        input, = by_own_names("diagflat", names, input=input)
     if out is not None:
         return into(out, diagflat, input, offset)
     try:
@@ -15085,13 +15492,15 @@ def cartesian_prod(tensors, *, out=None):
     return wrap_or(out, tensors[0])
 
 
-def combinations(input, r=2, with_replacement=False, *, out=None):
+def combinations(input=MISSING, r=2, with_replacement=False, *, out=None, **names):
     """All ways to choose r elements in order: a row for each.
 
     Args:
         r: How many elements are chosen.
         with_replacement: Whether an element may be chosen again.
     """
+    if names:
+        input, = by_own_names("combinations", names, input=input)
     if out is not None:
         return into(out, combinations, input, r, with_replacement)
     try:
@@ -15147,7 +15556,7 @@ def triu_indices(row, col, offset=0, *, dtype=None, device=None, out=None):
     return out
 
 
-def select_scatter(input, src, dim=MISSING, index=MISSING, *, axis=None, out=None):
+def select_scatter(input=MISSING, src=MISSING, dim=MISSING, index=MISSING, *, out=None, **names):
     """A copy of the input with src as one slice along a dimension.
 
     Args:
@@ -15155,8 +15564,8 @@ def select_scatter(input, src, dim=MISSING, index=MISSING, *, axis=None, out=Non
         dim: The dimension; negative ones count from the end.
         index: Which slice; negative ones count from the end.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("select_scatter", names, input=input, dim=dim)
     if out is not None:
         return into(out, select_scatter, input, src, dim, index)
     try:
@@ -15168,7 +15577,7 @@ def select_scatter(input, src, dim=MISSING, index=MISSING, *, axis=None, out=Non
     return out
 
 
-def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=None, out=None):
+def slice_scatter(input=MISSING, src=MISSING, dim=0, start=None, end=None, step=1, *, out=None, **names):
     """A copy of the input with src in a range of a dimension.
 
     Args:
@@ -15179,8 +15588,8 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=None,
         end: The range stops before it; absent means the size.
         step: Distance of two indices.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("slice_scatter", names, input=input, dim=dim)
     if out is not None:
         return into(out, slice_scatter, input, src, dim, start, end, step)
     try:
@@ -15192,7 +15601,7 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=None,
     return out
 
 
-def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, out=None):
+def diagonal_scatter(input=MISSING, src=MISSING, offset=0, dim1=0, dim2=1, *, out=None, **names):
     """A copy of the input with src as a diagonal.
 
     Args:
@@ -15201,6 +15610,8 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, out=None):
         dim1: The first of the two dimensions.
         dim2: The second.
     """
+    if names:
+        input, = by_own_names("diagonal_scatter", names, input=input)
     if out is not None:
         return into(out, diagonal_scatter, input, src, offset, dim1, dim2)
     try:
@@ -15212,7 +15623,7 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, out=None):
     return out
 
 
-def as_strided_scatter(input, src, size, stride, storage_offset=None, *, out=None):
+def as_strided_scatter(input=MISSING, src=MISSING, size=MISSING, stride=MISSING, storage_offset=None, *, out=None, **names):
     """A copy of the input with src written where as_strided looks.
 
     Args:
@@ -15221,6 +15632,8 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None, *, out=Non
         stride: Its steps in the storage, in elements; not negative.
         storage_offset: Position of its first element; absent means the input's.
     """
+    if names:
+        input, = by_own_names("as_strided_scatter", names, input=input)
     if out is not None:
         return into(out, as_strided_scatter, input, src, size, stride, storage_offset)
     try:
@@ -15281,13 +15694,15 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     return out
 
 
-def pixel_shuffle(input, upscale_factor, *, out=None):
+def pixel_shuffle(input=MISSING, upscale_factor=MISSING, *, out=None, **names):
     """Spreads channels over the plane: [..., channels * r * r, height, width] becomes [...,
     channels, height * r, width * r].
 
     Args:
         upscale_factor: How much larger images become.
     """
+    if names:
+        input, = by_own_names("pixel_shuffle", names, input=input)
     if out is not None:
         return into(out, pixel_shuffle, input, upscale_factor)
     try:
@@ -15299,13 +15714,15 @@ def pixel_shuffle(input, upscale_factor, *, out=None):
     return out
 
 
-def pixel_unshuffle(input, downscale_factor, *, out=None):
+def pixel_unshuffle(input=MISSING, downscale_factor=MISSING, *, out=None, **names):
     """The inverse of pixel_shuffle: [..., channels, height * r, width * r] becomes [...,
     channels * r * r, height, width].
 
     Args:
         downscale_factor: How much smaller images become.
     """
+    if names:
+        input, = by_own_names("pixel_unshuffle", names, input=input)
     if out is not None:
         return into(out, pixel_unshuffle, input, downscale_factor)
     try:
@@ -15317,12 +15734,14 @@ def pixel_unshuffle(input, downscale_factor, *, out=None):
     return out
 
 
-def channel_shuffle(input, groups, *, out=None):
+def channel_shuffle(input=MISSING, groups=MISSING, *, out=None, **names):
     """Puts the first channels of all groups in front, then their second ones, and so on.
 
     Args:
         groups: Into how many groups the channels are split.
     """
+    if names:
+        input, = by_own_names("channel_shuffle", names, input=input)
     if out is not None:
         return into(out, channel_shuffle, input, groups)
     try:
@@ -15334,7 +15753,7 @@ def channel_shuffle(input, groups, *, out=None):
     return out
 
 
-def sort(input, dim=-1, descending=False, *, stable=False, axis=None, out=None):
+def sort(input=MISSING, dim=-1, descending=False, *, stable=False, out=None, **names):
     """Sorts along a dimension. Equal elements keep their order.
 
     Args:
@@ -15345,8 +15764,8 @@ def sort(input, dim=-1, descending=False, *, stable=False, axis=None, out=None):
     Returns:
         The sorted elements, and where they were (int64).
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("sort", names, input=input, dim=dim)
     if out is not None:
         need_tuple("sort", out, 2)
         return into(out, sort, input, dim, descending, stable=stable)
@@ -15360,7 +15779,7 @@ def sort(input, dim=-1, descending=False, *, stable=False, axis=None, out=None):
     return sort_result((wrap(out[0]), wrap(out[1])))
 
 
-def argsort(input, dim=-1, descending=False, *, stable=False, axis=None, out=None):
+def argsort(input=MISSING, dim=-1, descending=False, *, stable=False, out=None, **names):
     """The positions of the elements in sorted order (int64).
 
     Args:
@@ -15368,8 +15787,8 @@ def argsort(input, dim=-1, descending=False, *, stable=False, axis=None, out=Non
         descending: Whether to sort from the largest to the smallest.
         stable: Whether equal elements keep their order; they do either way.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("argsort", names, input=input, dim=dim)
     if out is not None:
         return into(out, argsort, input, dim, descending, stable=stable)
     try:
@@ -15381,8 +15800,10 @@ def argsort(input, dim=-1, descending=False, *, stable=False, axis=None, out=Non
     return out
 
 
-def msort(input, *, out=None):
+def msort(input=MISSING, *, out=None, **names):
     """Sorts along the first dimension."""
+    if names:
+        input, = by_own_names("msort", names, input=input)
     if out is not None:
         return into(out, msort, input)
     try:
@@ -15394,7 +15815,7 @@ def msort(input, *, out=None):
     return out
 
 
-def topk(input, k, dim=-1, largest=True, sorted=True, *, axis=None, out=None):
+def topk(input=MISSING, k=MISSING, dim=-1, largest=True, sorted=True, *, out=None, **names):
     """The k largest or smallest elements along a dimension; of equal ones the first.
 
     Args:
@@ -15406,8 +15827,8 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, axis=None, out=None):
     Returns:
         The elements, the best first, and where they are (int64).
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("topk", names, input=input, dim=dim)
     if out is not None:
         need_tuple("topk", out, 2)
         return into(out, topk, input, k, dim, largest, sorted)
@@ -15421,7 +15842,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, axis=None, out=None):
     return topk_result((wrap(out[0]), wrap(out[1])))
 
 
-def kthvalue(input, k, dim=-1, keepdim=False, *, axis=None, keepdims=None, out=None):
+def kthvalue(input=MISSING, k=MISSING, dim=-1, keepdim=False, *, out=None, **names):
     """The k-th smallest element along a dimension.
 
     Args:
@@ -15433,10 +15854,8 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, axis=None, keepdims=None, out=N
         The elements, and where they are (int64): of equal ones the one that a stable sort
         puts there.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("kthvalue", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         need_tuple("kthvalue", out, 2)
         return into(out, kthvalue, input, k, dim, keepdim)
@@ -15450,10 +15869,12 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, axis=None, keepdims=None, out=N
     return kthvalue_result((wrap(out[0]), wrap(out[1])))
 
 
-def median(input, *, out=None):
+def median(input=MISSING, *, out=None, **names):
     """The median of all elements, of two the lower; NaN if there is one. Equal elements share
     the gradient.
     """
+    if names:
+        input, = by_own_names("median", names, input=input)
     if out is not None:
         return into(out, median, input)
     try:
@@ -15465,7 +15886,7 @@ def median(input, *, out=None):
     return out
 
 
-def median_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
+def median_dim(input=MISSING, dim=MISSING, keepdim=False, **names):
     """The median along a dimension, of two the lower; NaN if there is one.
 
     Args:
@@ -15475,10 +15896,8 @@ def median_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
     Returns:
         The medians, and where they are (int64).
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("median_dim", names, input=input, dim=dim, keepdim=keepdim)
     try:
         out = ffi_new("int64_t[2]")
         status = py_median_dim(input, dim, keepdim, out)
@@ -15489,10 +15908,12 @@ def median_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
     return median_dim_result((wrap(out[0]), wrap(out[1])))
 
 
-def nanmedian(input, *, out=None):
+def nanmedian(input=MISSING, *, out=None, **names):
     """The median of all elements that are not NaN, of two the lower. Equal elements share the
     gradient.
     """
+    if names:
+        input, = by_own_names("nanmedian", names, input=input)
     if out is not None:
         return into(out, nanmedian, input)
     try:
@@ -15504,7 +15925,7 @@ def nanmedian(input, *, out=None):
     return out
 
 
-def nanmedian_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
+def nanmedian_dim(input=MISSING, dim=MISSING, keepdim=False, **names):
     """The median along a dimension of what is not NaN, of two the lower.
 
     Args:
@@ -15514,10 +15935,8 @@ def nanmedian_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None
     Returns:
         The medians, and where they are (int64).
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("nanmedian_dim", names, input=input, dim=dim, keepdim=keepdim)
     try:
         out = ffi_new("int64_t[2]")
         status = py_nanmedian_dim(input, dim, keepdim, out)
@@ -15528,7 +15947,7 @@ def nanmedian_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None
     return nanmedian_dim_result((wrap(out[0]), wrap(out[1])))
 
 
-def mode(input, dim=-1, keepdim=False, *, axis=None, keepdims=None, out=None):
+def mode(input=MISSING, dim=-1, keepdim=False, *, out=None, **names):
     """The element that occurs most often along a dimension, of several the smallest.
 
     Args:
@@ -15538,10 +15957,8 @@ def mode(input, dim=-1, keepdim=False, *, axis=None, keepdims=None, out=None):
     Returns:
         The elements, and the positions of the last of them (int64).
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("mode", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         need_tuple("mode", out, 2)
         return into(out, mode, input, dim, keepdim)
@@ -15555,7 +15972,7 @@ def mode(input, dim=-1, keepdim=False, *, axis=None, keepdims=None, out=None):
     return mode_result((wrap(out[0]), wrap(out[1])))
 
 
-def quantile(input, q, dim=None, keepdim=False, *, interpolation='linear', axis=None, keepdims=None, out=None):
+def quantile(input=MISSING, q=MISSING, dim=None, keepdim=False, *, interpolation='linear', out=None, **names):
     """Quantiles along a dimension; NaN if there is one.
 
     Args:
@@ -15566,10 +15983,8 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation='linear', axis=
         interpolation: What lies between two elements: linear, lower, higher, midpoint or
             nearest.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("quantile", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, quantile, input, q, dim, keepdim, interpolation=interpolation)
     try:
@@ -15582,7 +15997,7 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation='linear', axis=
     return out
 
 
-def nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear', axis=None, keepdims=None, out=None):
+def nanquantile(input=MISSING, q=MISSING, dim=None, keepdim=False, *, interpolation='linear', out=None, **names):
     """Quantiles along a dimension of what is not NaN.
 
     Args:
@@ -15593,10 +16008,8 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear', ax
         interpolation: What lies between two elements: linear, lower, higher, midpoint or
             nearest.
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        input, dim, keepdim, = by_own_names("nanquantile", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, nanquantile, input, q, dim, keepdim, interpolation=interpolation)
     try:
@@ -15609,7 +16022,7 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear', ax
     return out
 
 
-def cummax(input, dim=MISSING, *, axis=None, out=None):
+def cummax(input=MISSING, dim=MISSING, *, out=None, **names):
     """The largest element so far along a dimension; NaN from the first one on.
 
     Args:
@@ -15618,8 +16031,8 @@ def cummax(input, dim=MISSING, *, axis=None, out=None):
     Returns:
         The largest elements so far, and the positions of the last of them (int64).
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("cummax", names, input=input, dim=dim)
     if out is not None:
         need_tuple("cummax", out, 2)
         return into(out, cummax, input, dim)
@@ -15633,7 +16046,7 @@ def cummax(input, dim=MISSING, *, axis=None, out=None):
     return cummax_result((wrap(out[0]), wrap(out[1])))
 
 
-def cummin(input, dim=MISSING, *, axis=None, out=None):
+def cummin(input=MISSING, dim=MISSING, *, out=None, **names):
     """The smallest element so far along a dimension; NaN from the first one on.
 
     Args:
@@ -15642,8 +16055,8 @@ def cummin(input, dim=MISSING, *, axis=None, out=None):
     Returns:
         The smallest elements so far, and the positions of the last of them (int64).
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("cummin", names, input=input, dim=dim)
     if out is not None:
         need_tuple("cummin", out, 2)
         return into(out, cummin, input, dim)
@@ -15657,7 +16070,7 @@ def cummin(input, dim=MISSING, *, axis=None, out=None):
     return cummin_result((wrap(out[0]), wrap(out[1])))
 
 
-def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None, *, axis=None, out=None):
+def unique(input=MISSING, sorted=True, return_inverse=False, return_counts=False, dim=None, *, out=None, **names):
     """The elements, or slices along a dimension, that occur, each once. Every NaN is one of
     its own.
 
@@ -15671,8 +16084,8 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
         What occurs, where in it each element or slice is, and how often each occurs
         (int64); what was not asked for is empty.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("unique", names, input=input, dim=dim)
     if out is not None:
         need_tuple("unique", out, 3)
         return into(out, unique, input, sorted, return_inverse, return_counts, dim)
@@ -15686,7 +16099,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     return unique_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
 
 
-def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None, *, axis=None, out=None):
+def unique_consecutive(input=MISSING, return_inverse=False, return_counts=False, dim=None, *, out=None, **names):
     """The elements, or slices along a dimension, without those that equal the one before.
 
     Args:
@@ -15698,8 +16111,8 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
         The first of each run, in which run each element or slice is, and how long each run
         is (int64); what was not asked for is empty.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("unique_consecutive", names, input=input, dim=dim)
     if out is not None:
         need_tuple("unique_consecutive", out, 3)
         return into(out, unique_consecutive, input, return_inverse, return_counts, dim)
@@ -15713,7 +16126,7 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     return unique_consecutive_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
 
 
-def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
+def searchsorted(sorted_sequence, input=MISSING, *, out_int32=False, right=False, side=None, sorter=None, out=None, **names):
     """Where elements would go in sorted rows: in front of those that they equal.
 
     Args:
@@ -15723,6 +16136,8 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
         side: left or right, which is another word for `right`.
         sorter: Positions that bring sorted_sequence into order, if it is not.
     """
+    if names:
+        input, = by_own_names("searchsorted", names, input=input)
     if out is not None:
         return into(out, searchsorted, sorted_sequence, input, out_int32=out_int32, right=right, side=side, sorter=sorter)
     try:
@@ -15735,7 +16150,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
     return out
 
 
-def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
+def bucketize(input=MISSING, boundaries=MISSING, *, out_int32=False, right=False, out=None, **names):
     """Which bucket each element lies in: searchsorted with one row of boundaries.
 
     Args:
@@ -15743,6 +16158,8 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
         out_int32: Whether positions are int32 rather than int64.
         right: Whether an element goes behind those that it equals.
     """
+    if names:
+        input, = by_own_names("bucketize", names, input=input)
     if out is not None:
         return into(out, bucketize, input, boundaries, out_int32=out_int32, right=right)
     try:
@@ -15777,13 +16194,15 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None
     return out
 
 
-def bincount(input, weights=None, minlength=0, *, out=None):
+def bincount(input=MISSING, weights=None, minlength=0, *, out=None, **names):
     """How often each integer occurs; with weights, their sums.
 
     Args:
         weights: What each element counts; absent means 1.
         minlength: The least length of the result.
     """
+    if names:
+        input, = by_own_names("bincount", names, input=input)
     if out is not None:
         return into(out, bincount, input, weights, minlength)
     try:
@@ -15795,7 +16214,7 @@ def bincount(input, weights=None, minlength=0, *, out=None):
     return out
 
 
-def histc(input, bins=100, min=0, max=0, *, out=None):
+def histc(input=MISSING, bins=100, min=0, max=0, *, out=None, **names):
     """How many elements lie in bins of equal width. What lies outside is not counted.
 
     Args:
@@ -15803,6 +16222,8 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
         min: Where the first begins.
         max: Where the last ends; the same as min: both are the input's own.
     """
+    if names:
+        input, = by_own_names("histc", names, input=input)
     if out is not None:
         return into(out, histc, input, bins, min, max)
     try:
@@ -15816,7 +16237,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
     return out
 
 
-def histogram(input, bins=100, *, range=None, weight=None, density=False, out=None):
+def histogram(input=MISSING, bins=100, *, range=None, weight=None, density=False, out=None, **names):
     """How many elements lie in bins. What lies outside is not counted.
 
     Args:
@@ -15829,6 +16250,8 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
     Returns:
         What lies in each bin, and the bins' edges.
     """
+    if names:
+        input, = by_own_names("histogram", names, input=input)
     if out is not None:
         need_tuple("histogram", out, 2)
         return into(out, histogram, input, bins, range=range, weight=weight, density=density)
@@ -15844,8 +16267,10 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
     return histogram_result((wrap(out[0]), wrap(out[1])))
 
 
-def erfc(input, *, out=None):
+def erfc(input=MISSING, *, out=None, **names):
     """1 - erf(input), with all its digits where erf is near 1."""
+    if names:
+        input, = by_own_names("erfc", names, input=input)
     if out is not None:
         return into(out, erfc, input)
     try:
@@ -15868,8 +16293,10 @@ def erfc_(input):
     return input
 
 
-def erfcx(input, *, out=None):
+def erfcx(input=MISSING, *, out=None, **names):
     """exp(input^2) erfc(input)."""
+    if names:
+        input, = by_own_names("erfcx", names, input=input)
     if out is not None:
         return into(out, erfcx, input)
     try:
@@ -15881,8 +16308,10 @@ def erfcx(input, *, out=None):
     return out
 
 
-def erfinv(input, *, out=None):
+def erfinv(input=MISSING, *, out=None, **names):
     """The inverse of erf: infinite at -1 and 1, NaN beyond."""
+    if names:
+        input, = by_own_names("erfinv", names, input=input)
     if out is not None:
         return into(out, erfinv, input)
     try:
@@ -15905,8 +16334,10 @@ def erfinv_(input):
     return input
 
 
-def ndtri(input, *, out=None):
+def ndtri(input=MISSING, *, out=None, **names):
     """The inverse of ndtr: what a normal number is below with the probability input."""
+    if names:
+        input, = by_own_names("ndtri", names, input=input)
     if out is not None:
         return into(out, ndtri, input)
     try:
@@ -15918,8 +16349,10 @@ def ndtri(input, *, out=None):
     return out
 
 
-def ndtr(input, *, out=None):
+def ndtr(input=MISSING, *, out=None, **names):
     """The normal distribution function: erfc(-input / sqrt(2)) / 2."""
+    if names:
+        input, = by_own_names("ndtr", names, input=input)
     if out is not None:
         return into(out, ndtr, input)
     try:
@@ -15931,8 +16364,10 @@ def ndtr(input, *, out=None):
     return out
 
 
-def log_ndtr(input, *, out=None):
+def log_ndtr(input=MISSING, *, out=None, **names):
     """log(ndtr(input)), also where ndtr is too small for the dtype."""
+    if names:
+        input, = by_own_names("log_ndtr", names, input=input)
     if out is not None:
         return into(out, log_ndtr, input)
     try:
@@ -15944,8 +16379,10 @@ def log_ndtr(input, *, out=None):
     return out
 
 
-def lgamma(input, *, out=None):
+def lgamma(input=MISSING, *, out=None, **names):
     """log(abs(Gamma(input))); infinite at 0 and the negative integers."""
+    if names:
+        input, = by_own_names("lgamma", names, input=input)
     if out is not None:
         return into(out, lgamma, input)
     try:
@@ -15968,8 +16405,10 @@ def lgamma_(input):
     return input
 
 
-def digamma(input, *, out=None):
+def digamma(input=MISSING, *, out=None, **names):
     """The derivative of lgamma: infinite at 0, NaN at the negative integers."""
+    if names:
+        input, = by_own_names("digamma", names, input=input)
     if out is not None:
         return into(out, digamma, input)
     try:
@@ -15992,13 +16431,15 @@ def digamma_(input):
     return input
 
 
-def zeta(input, other, *, out=None):
+def zeta(input=MISSING, other=MISSING, *, out=None, **names):
     """Hurwitz's zeta function, the sum of (k + other)^-input over k = 0, 1, ...; NaN where
     input is below 1. It is differentiable by other alone.
 
     Args:
         other: Where the sum begins: a tensor or a number.
     """
+    if names:
+        input, other, = by_own_names("zeta", names, input=input, other=other)
     if out is not None:
         return into(out, zeta, input, other)
     try:
@@ -16012,12 +16453,14 @@ def zeta(input, other, *, out=None):
     return out
 
 
-def polygamma(n, input, *, out=None):
+def polygamma(n, input=MISSING, *, out=None, **names):
     """The derivative of order n of digamma: (-1)^(n + 1) n! zeta(n + 1, input) for n > 0.
 
     Args:
         n: The order of the derivative of digamma.
     """
+    if names:
+        input, = by_own_names("polygamma", names, input=input)
     if out is not None:
         return into(out, polygamma, n, input)
     try:
@@ -16044,13 +16487,15 @@ def polygamma_(input, n):
     return input
 
 
-def mvlgamma(input, p, *, out=None):
+def mvlgamma(input=MISSING, p=MISSING, *, out=None, **names):
     """log of the multivariate Gamma function: p (p - 1) / 4 log(pi) + the sum of lgamma(input
     - j / 2) over j = 0 ... p - 1.
 
     Args:
         p: The dimension.
     """
+    if names:
+        input, = by_own_names("mvlgamma", names, input=input)
     if out is not None:
         return into(out, mvlgamma, input, p)
     try:
@@ -16077,8 +16522,10 @@ def mvlgamma_(input, p):
     return input
 
 
-def i0(input, *, out=None):
+def i0(input=MISSING, *, out=None, **names):
     """The modified Bessel function of the first kind, of order 0."""
+    if names:
+        input, = by_own_names("i0", names, input=input)
     if out is not None:
         return into(out, i0, input)
     try:
@@ -16101,8 +16548,10 @@ def i0_(input):
     return input
 
 
-def i0e(input, *, out=None):
+def i0e(input=MISSING, *, out=None, **names):
     """i0(input) exp(-abs(input)), which does not overflow."""
+    if names:
+        input, = by_own_names("i0e", names, input=input)
     if out is not None:
         return into(out, i0e, input)
     try:
@@ -16114,8 +16563,10 @@ def i0e(input, *, out=None):
     return out
 
 
-def i1(input, *, out=None):
+def i1(input=MISSING, *, out=None, **names):
     """The modified Bessel function of the first kind, of order 1."""
+    if names:
+        input, = by_own_names("i1", names, input=input)
     if out is not None:
         return into(out, i1, input)
     try:
@@ -16127,8 +16578,10 @@ def i1(input, *, out=None):
     return out
 
 
-def i1e(input, *, out=None):
+def i1e(input=MISSING, *, out=None, **names):
     """i1(input) exp(-abs(input)), which does not overflow."""
+    if names:
+        input, = by_own_names("i1e", names, input=input)
     if out is not None:
         return into(out, i1e, input)
     try:
@@ -16140,8 +16593,10 @@ def i1e(input, *, out=None):
     return out
 
 
-def bessel_j0(input, *, out=None):
+def bessel_j0(input=MISSING, *, out=None, **names):
     """The Bessel function of the first kind, of order 0. It has no gradient."""
+    if names:
+        input, = by_own_names("bessel_j0", names, input=input)
     if out is not None:
         return into(out, bessel_j0, input)
     try:
@@ -16153,8 +16608,10 @@ def bessel_j0(input, *, out=None):
     return out
 
 
-def bessel_j1(input, *, out=None):
+def bessel_j1(input=MISSING, *, out=None, **names):
     """The Bessel function of the first kind, of order 1. It has no gradient."""
+    if names:
+        input, = by_own_names("bessel_j1", names, input=input)
     if out is not None:
         return into(out, bessel_j1, input)
     try:
@@ -16166,10 +16623,12 @@ def bessel_j1(input, *, out=None):
     return out
 
 
-def bessel_y0(input, *, out=None):
+def bessel_y0(input=MISSING, *, out=None, **names):
     """The Bessel function of the second kind, of order 0; NaN of negative numbers. It has no
     gradient.
     """
+    if names:
+        input, = by_own_names("bessel_y0", names, input=input)
     if out is not None:
         return into(out, bessel_y0, input)
     try:
@@ -16181,10 +16640,12 @@ def bessel_y0(input, *, out=None):
     return out
 
 
-def bessel_y1(input, *, out=None):
+def bessel_y1(input=MISSING, *, out=None, **names):
     """The Bessel function of the second kind, of order 1; NaN of negative numbers. It has no
     gradient.
     """
+    if names:
+        input, = by_own_names("bessel_y1", names, input=input)
     if out is not None:
         return into(out, bessel_y1, input)
     try:
@@ -16196,10 +16657,12 @@ def bessel_y1(input, *, out=None):
     return out
 
 
-def modified_bessel_k0(input, *, out=None):
+def modified_bessel_k0(input=MISSING, *, out=None, **names):
     """The modified Bessel function of the second kind, of order 0; NaN of negative numbers. It
     has no gradient.
     """
+    if names:
+        input, = by_own_names("modified_bessel_k0", names, input=input)
     if out is not None:
         return into(out, modified_bessel_k0, input)
     try:
@@ -16211,10 +16674,12 @@ def modified_bessel_k0(input, *, out=None):
     return out
 
 
-def modified_bessel_k1(input, *, out=None):
+def modified_bessel_k1(input=MISSING, *, out=None, **names):
     """The modified Bessel function of the second kind, of order 1; NaN of negative numbers. It
     has no gradient.
     """
+    if names:
+        input, = by_own_names("modified_bessel_k1", names, input=input)
     if out is not None:
         return into(out, modified_bessel_k1, input)
     try:
@@ -16294,13 +16759,15 @@ def airy_ai(x, *, out=None):
     return out
 
 
-def igamma(input, other, *, out=None):
+def igamma(input=MISSING, other=MISSING, *, out=None, **names):
     """The lower regularized incomplete Gamma function: the integral of t^(input - 1) exp(-t)
     from 0 to other, over Gamma(input).
 
     Args:
         other: Where the integral is cut: it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("igamma", names, input=input, other=other)
     if out is not None:
         return into(out, igamma, input, other)
     try:
@@ -16312,12 +16779,14 @@ def igamma(input, other, *, out=None):
     return out
 
 
-def igamma_(input, other):
+def igamma_(input=MISSING, other=MISSING, **names):
     """In-place version of `igamma`.
 
     Args:
         other: Where the integral is cut: it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("igamma_", names, input=input, other=other)
     try:
         status = py_igamma_(input, other)
     except BAD_ARGUMENTS as error:
@@ -16327,12 +16796,14 @@ def igamma_(input, other):
     return input
 
 
-def gammainc(input, other, *, out=None):
+def gammainc(input=MISSING, other=MISSING, *, out=None, **names):
     """Another name of `igamma`.
 
     Args:
         other: Where the integral is cut: it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("gammainc", names, input=input, other=other)
     if out is not None:
         return into(out, gammainc, input, other)
     try:
@@ -16344,13 +16815,15 @@ def gammainc(input, other, *, out=None):
     return out
 
 
-def igammac(input, other, *, out=None):
+def igammac(input=MISSING, other=MISSING, *, out=None, **names):
     """The upper regularized incomplete Gamma function: 1 - igamma(input, other), with all its
     digits.
 
     Args:
         other: Where the integral is cut: it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("igammac", names, input=input, other=other)
     if out is not None:
         return into(out, igammac, input, other)
     try:
@@ -16362,12 +16835,14 @@ def igammac(input, other, *, out=None):
     return out
 
 
-def igammac_(input, other):
+def igammac_(input=MISSING, other=MISSING, **names):
     """In-place version of `igammac`.
 
     Args:
         other: Where the integral is cut: it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("igammac_", names, input=input, other=other)
     try:
         status = py_igammac_(input, other)
     except BAD_ARGUMENTS as error:
@@ -16377,12 +16852,14 @@ def igammac_(input, other):
     return input
 
 
-def gammaincc(input, other, *, out=None):
+def gammaincc(input=MISSING, other=MISSING, *, out=None, **names):
     """Another name of `igammac`.
 
     Args:
         other: Where the integral is cut: it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("gammaincc", names, input=input, other=other)
     if out is not None:
         return into(out, gammaincc, input, other)
     try:
@@ -16646,8 +17123,10 @@ def legendre_polynomial_p(x, n, *, out=None):
     return out
 
 
-def entr(input, *, out=None):
+def entr(input=MISSING, *, out=None, **names):
     """-input log(input); 0 at 0, -infinity below."""
+    if names:
+        input, = by_own_names("entr", names, input=input)
     if out is not None:
         return into(out, entr, input)
     try:
@@ -16659,12 +17138,14 @@ def entr(input, *, out=None):
     return out
 
 
-def xlog1py(input, other, *, out=None):
+def xlog1py(input=MISSING, other=MISSING, *, out=None, **names):
     """input * log1p(other), and 0 where input is 0.
 
     Args:
         other: A tensor or a number.
     """
+    if names:
+        input, other, = by_own_names("xlog1py", names, input=input, other=other)
     if out is not None:
         return into(out, xlog1py, input, other)
     try:
@@ -16678,10 +17159,12 @@ def xlog1py(input, other, *, out=None):
     return out
 
 
-def frexp(input, *, out=None):
+def frexp(input=MISSING, *, out=None, **names):
     """input = mantissa * 2^exponent with 1/2 <= abs(mantissa) < 1, the exponent as int32; of
     0, infinities and NaN they are the element and 0.
     """
+    if names:
+        input, = by_own_names("frexp", names, input=input)
     if out is not None:
         need_tuple("frexp", out, 2)
         return into(out, frexp, input)
@@ -16695,13 +17178,15 @@ def frexp(input, *, out=None):
     return frexp_result((wrap(out[0]), wrap(out[1])))
 
 
-def nextafter(input, other, *, out=None):
+def nextafter(input=MISSING, other=MISSING, *, out=None, **names):
     """The next number of the dtype after input in the direction of other. Its derivatives are
     1 by input, where the two differ, and else 0.
 
     Args:
         other: Where to: it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("nextafter", names, input=input, other=other)
     if out is not None:
         return into(out, nextafter, input, other)
     try:
@@ -16713,12 +17198,14 @@ def nextafter(input, other, *, out=None):
     return out
 
 
-def nextafter_(input, other):
+def nextafter_(input=MISSING, other=MISSING, **names):
     """In-place version of `nextafter`.
 
     Args:
         other: Where to: it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("nextafter_", names, input=input, other=other)
     try:
         status = py_nextafter_(input, other)
     except BAD_ARGUMENTS as error:
@@ -16750,14 +17237,14 @@ def tensor_dim(input):
     return int_or_fail(out)
 
 
-def tensor_size(input, dim=MISSING, *, axis=None):
+def tensor_size(input=MISSING, dim=MISSING, **names):
     """Size of one dimension.
 
     Args:
         dim: The dimension; negative ones count from the end.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("tensor_size", names, input=input, dim=dim)
     try:
         out = py_tensor_size(input, dim)
     except BAD_ARGUMENTS as error:
@@ -16879,12 +17366,14 @@ def tensor_data_ptr(input):
     return out
 
 
-def tensor_is_set_to(input, other):
+def tensor_is_set_to(input=MISSING, other=MISSING, **names):
     """Whether both look at the same memory in the same way.
 
     Args:
         other: Another tensor.
     """
+    if names:
+        input, other, = by_own_names("tensor_is_set_to", names, input=input, other=other)
     try:
         out = py_tensor_is_set_to(input, other)
     except BAD_ARGUMENTS as error:
@@ -16894,12 +17383,14 @@ def tensor_is_set_to(input, other):
     return out != 0
 
 
-def tensor_is_same(input, other):
+def tensor_is_same(input=MISSING, other=MISSING, **names):
     """Whether two handles are of one tensor.
 
     Args:
         other: Another handle.
     """
+    if names:
+        input, other, = by_own_names("tensor_is_same", names, input=input, other=other)
     try:
         out = py_tensor_is_same(input, other)
     except BAD_ARGUMENTS as error:
@@ -17442,8 +17933,10 @@ def view(input, *args, size=None):
     return wrap_or(out, input)
 
 
-def detach(input):
+def detach(input=MISSING, **names):
     """The same memory without the graph."""
+    if names:
+        input, = by_own_names("detach", names, input=input)
     try:
         out = py_detach(input)
     except BAD_ARGUMENTS as error:
@@ -17451,10 +17944,12 @@ def detach(input):
     return wrap_or(out, input)
 
 
-def detach_(input):
+def detach_(input=MISSING, **names):
     """Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was
     made from it before stays as it is.
     """
+    if names:
+        input, = by_own_names("detach_", names, input=input)
     try:
         status = py_detach_(input)
     except BAD_ARGUMENTS as error:
@@ -17464,12 +17959,14 @@ def detach_(input):
     return input
 
 
-def view_as(input, other):
+def view_as(input=MISSING, other=MISSING, **names):
     """view with the shape of another tensor.
 
     Args:
         other: The tensor whose shape is taken.
     """
+    if names:
+        input, other, = by_own_names("view_as", names, input=input, other=other)
     try:
         out = py_view_as(input, other)
     except BAD_ARGUMENTS as error:
@@ -17477,12 +17974,14 @@ def view_as(input, other):
     return wrap_or(out, input)
 
 
-def reshape(input, *args, shape=None):
+def reshape(input=MISSING, *args, shape=None, **names):
     """The same elements in another shape: a view where possible, else a copy.
 
     Args:
         shape: The new shape; one size may be -1 and follows from the others.
     """
+    if names:
+        input, = by_own_names("reshape", names, input=input)
     try:
         shape_c = read_sizes(args, shape)
         out = py_reshape(input, shape_c, len(shape_c))
@@ -17491,12 +17990,14 @@ def reshape(input, *args, shape=None):
     return wrap_or(out, input)
 
 
-def reshape_as(input, other):
+def reshape_as(input=MISSING, other=MISSING, **names):
     """reshape with the shape of another tensor.
 
     Args:
         other: The tensor whose shape is taken.
     """
+    if names:
+        input, other, = by_own_names("reshape_as", names, input=input, other=other)
     try:
         out = py_reshape_as(input, other)
     except BAD_ARGUMENTS as error:
@@ -17504,13 +18005,15 @@ def reshape_as(input, other):
     return wrap_or(out, input)
 
 
-def flatten(input, start_dim=0, end_dim=-1):
+def flatten(input=MISSING, start_dim=0, end_dim=-1, **names):
     """Joins neighbouring dimensions into one.
 
     Args:
         start_dim: The first dimension to join.
         end_dim: The last dimension to join.
     """
+    if names:
+        input, = by_own_names("flatten", names, input=input)
     try:
         out = py_flatten(input, start_dim, end_dim)
     except BAD_ARGUMENTS as error:
@@ -17518,15 +18021,15 @@ def flatten(input, start_dim=0, end_dim=-1):
     return wrap_or(out, input)
 
 
-def unflatten(input, dim=MISSING, sizes=MISSING, *, axis=None):
+def unflatten(input=MISSING, dim=MISSING, sizes=MISSING, **names):
     """Splits one dimension into several.
 
     Args:
         dim: The dimension; negative ones count from the end.
         sizes: The sizes that take its place; one may be -1.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("unflatten", names, input=input, dim=dim)
     try:
         sizes_c = shape_list(sizes)
         out = py_unflatten(input, dim, sizes_c, len(sizes_c))
@@ -17535,13 +18038,15 @@ def unflatten(input, dim=MISSING, sizes=MISSING, *, axis=None):
     return wrap_or(out, input)
 
 
-def transpose(input, dim0, dim1):
+def transpose(input=MISSING, dim0=MISSING, dim1=MISSING, **names):
     """Swaps two dimensions.
 
     Args:
         dim0: One dimension.
         dim1: The other.
     """
+    if names:
+        input, = by_own_names("transpose", names, input=input)
     try:
         out = py_transpose(input, dim0, dim1)
     except BAD_ARGUMENTS as error:
@@ -17565,13 +18070,15 @@ def transpose_(input, dim0, dim1):
     return input
 
 
-def swapaxes(input, axis0, axis1):
+def swapaxes(input=MISSING, axis0=MISSING, axis1=MISSING, **names):
     """transpose by NumPy's name.
 
     Args:
         axis0: One dimension.
         axis1: The other.
     """
+    if names:
+        input, = by_own_names("swapaxes", names, input=input)
     try:
         out = py_swapaxes(input, axis0, axis1)
     except BAD_ARGUMENTS as error:
@@ -17595,12 +18102,14 @@ def swapaxes_(input, axis0, axis1):
     return input
 
 
-def permute(input, *args, dims=None):
+def permute(input=MISSING, *args, dims=None, **names):
     """Puts the dimensions in another order.
 
     Args:
         dims: The order of the input's dimensions in the result.
     """
+    if names:
+        input, = by_own_names("permute", names, input=input)
     try:
         dims_c = read_sizes(args, dims)
         out = py_permute(input, dims_c, len(dims_c))
@@ -17609,13 +18118,15 @@ def permute(input, *args, dims=None):
     return wrap_or(out, input)
 
 
-def movedim(input, source, destination):
+def movedim(input=MISSING, source=MISSING, destination=MISSING, **names):
     """Moves dimensions; the others keep their order.
 
     Args:
         source: The dimensions to move.
         destination: Where they go.
     """
+    if names:
+        input, = by_own_names("movedim", names, input=input)
     try:
         source_c = int_list(source, 1)
         destination_c = int_list(destination, 1)
@@ -17625,8 +18136,10 @@ def movedim(input, source, destination):
     return wrap_or(out, input)
 
 
-def t(input):
+def t(input=MISSING, **names):
     """The transpose of a matrix; a 0-d or 1-d tensor as it is."""
+    if names:
+        input, = by_own_names("t", names, input=input)
     try:
         out = py_t(input)
     except BAD_ARGUMENTS as error:
@@ -17645,14 +18158,14 @@ def t_(input):
     return input
 
 
-def squeeze(input, dim=None, *, axis=None):
+def squeeze(input=MISSING, dim=None, **names):
     """Removes dimensions of size 1.
 
     Args:
         dim: The dimensions to remove if their size is 1; absent means all.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("squeeze", names, input=input, dim=dim)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = py_squeeze(input, dim_c, dim_c_n)
@@ -17661,14 +18174,14 @@ def squeeze(input, dim=None, *, axis=None):
     return wrap_or(out, input)
 
 
-def squeeze_(input, dim=None, *, axis=None):
+def squeeze_(input=MISSING, dim=None, **names):
     """In-place version of `squeeze`.
 
     Args:
         dim: The dimensions to remove if their size is 1; absent means all.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("squeeze_", names, input=input, dim=dim)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         status = py_squeeze_(input, dim_c, dim_c_n)
@@ -17679,14 +18192,14 @@ def squeeze_(input, dim=None, *, axis=None):
     return input
 
 
-def unsqueeze(input, dim=MISSING, *, axis=None):
+def unsqueeze(input=MISSING, dim=MISSING, **names):
     """Inserts a dimension of size 1.
 
     Args:
         dim: Where it goes.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("unsqueeze", names, input=input, dim=dim)
     try:
         out = py_unsqueeze(input, dim)
     except BAD_ARGUMENTS as error:
@@ -17694,14 +18207,14 @@ def unsqueeze(input, dim=MISSING, *, axis=None):
     return wrap_or(out, input)
 
 
-def unsqueeze_(input, dim=MISSING, *, axis=None):
+def unsqueeze_(input=MISSING, dim=MISSING, **names):
     """In-place version of `unsqueeze`.
 
     Args:
         dim: Where it goes.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("unsqueeze_", names, input=input, dim=dim)
     try:
         status = py_unsqueeze_(input, dim)
     except BAD_ARGUMENTS as error:
@@ -17725,12 +18238,14 @@ def expand(input, *args, size=None):
     return wrap_or(out, input)
 
 
-def expand_as(input, other):
+def expand_as(input=MISSING, other=MISSING, **names):
     """expand to the shape of another tensor.
 
     Args:
         other: The tensor whose shape is taken.
     """
+    if names:
+        input, other, = by_own_names("expand_as", names, input=input, other=other)
     try:
         out = py_expand_as(input, other)
     except BAD_ARGUMENTS as error:
@@ -17738,12 +18253,14 @@ def expand_as(input, other):
     return wrap_or(out, input)
 
 
-def broadcast_to(input, *args, size=None):
+def broadcast_to(input=MISSING, *args, size=None, **names):
     """expand, as a function.
 
     Args:
         size: The shape.
     """
+    if names:
+        input, = by_own_names("broadcast_to", names, input=input)
     try:
         size_c = read_sizes(args, size)
         out = py_broadcast_to(input, size_c, len(size_c))
@@ -17752,15 +18269,15 @@ def broadcast_to(input, *args, size=None):
     return wrap_or(out, input)
 
 
-def select(input, dim=MISSING, index=MISSING, *, axis=None):
+def select(input=MISSING, dim=MISSING, index=MISSING, **names):
     """One slice along a dimension, which is removed.
 
     Args:
         dim: The dimension; negative ones count from the end.
         index: Which; negative ones count from the end.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("select", names, input=input, dim=dim)
     try:
         out = py_select(input, dim, index)
     except BAD_ARGUMENTS as error:
@@ -17768,7 +18285,7 @@ def select(input, dim=MISSING, index=MISSING, *, axis=None):
     return wrap_or(out, input)
 
 
-def narrow(input, dim=MISSING, start=MISSING, length=MISSING, *, axis=None):
+def narrow(input=MISSING, dim=MISSING, start=MISSING, length=MISSING, **names):
     """A range along a dimension.
 
     Args:
@@ -17776,8 +18293,8 @@ def narrow(input, dim=MISSING, start=MISSING, length=MISSING, *, axis=None):
         start: The first index; negative ones count from the end.
         length: How many.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("narrow", names, input=input, dim=dim)
     try:
         out = py_narrow(input, dim, start, length)
     except BAD_ARGUMENTS as error:
@@ -17785,7 +18302,7 @@ def narrow(input, dim=MISSING, start=MISSING, length=MISSING, *, axis=None):
     return wrap_or(out, input)
 
 
-def slice(input, dim=0, start=None, end=None, step=1, *, axis=None):
+def slice(input=MISSING, dim=0, start=None, end=None, step=1, **names):
     """A strided range along a dimension: input[start:end:step].
 
     Args:
@@ -17795,8 +18312,8 @@ def slice(input, dim=0, start=None, end=None, step=1, *, axis=None):
         end: The range stops before it; absent means the size.
         step: Distance of two indices.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("slice", names, input=input, dim=dim)
     try:
         out = py_slice(input, dim, start is not None, 0 if start is None else start, end is not None, 0 if end is None else end, step)
     except BAD_ARGUMENTS as error:
@@ -17804,7 +18321,7 @@ def slice(input, dim=0, start=None, end=None, step=1, *, axis=None):
     return wrap_or(out, input)
 
 
-def as_strided(input, size, stride, storage_offset=None):
+def as_strided(input=MISSING, size=MISSING, stride=MISSING, storage_offset=None, **names):
     """Any view of the input's storage.
 
     Args:
@@ -17812,6 +18329,8 @@ def as_strided(input, size, stride, storage_offset=None):
         stride: Steps in the storage, in elements; not negative.
         storage_offset: Position of the first element; absent keeps the input's.
     """
+    if names:
+        input, = by_own_names("as_strided", names, input=input)
     try:
         size_c = shape_list(size)
         stride_c = shape_list(stride)
@@ -17905,7 +18424,7 @@ def unfold(input, dimension, size, step):
     return wrap_or(out, input)
 
 
-def diagonal(input, offset=0, dim1=0, dim2=1):
+def diagonal(input=MISSING, offset=0, dim1=0, dim2=1, **names):
     """A diagonal of two dimensions, as the last dimension.
 
     Args:
@@ -17913,6 +18432,8 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
         dim1: The first of the two dimensions.
         dim2: The second.
     """
+    if names:
+        input, = by_own_names("diagonal", names, input=input)
     try:
         out = py_diagonal(input, offset, dim1, dim2)
     except BAD_ARGUMENTS as error:
@@ -17920,15 +18441,15 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     return wrap_or(out, input)
 
 
-def chunk(input, chunks, dim=0, *, axis=None):
+def chunk(input=MISSING, chunks=MISSING, dim=0, **names):
     """Splits a dimension into equal pieces; the last may be smaller.
 
     Args:
         chunks: How many pieces; there may be fewer.
         dim: The dimension; negative ones count from the end.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("chunk", names, input=input, dim=dim)
     try:
         out = py_chunk(input, chunks, dim)
     except BAD_ARGUMENTS as error:
@@ -17936,15 +18457,15 @@ def chunk(input, chunks, dim=0, *, axis=None):
     return take_tensors(out, (input,))
 
 
-def split(input, split_size, dim=0, *, axis=None):
+def split(input=MISSING, split_size=MISSING, dim=0, **names):
     """Splits a dimension into pieces of one size.
 
     Args:
         split_size: The size of each piece; the last may be smaller.
         dim: The dimension; negative ones count from the end.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("split", names, input=input, dim=dim)
     try:
         out = py_split(input, split_size, dim)
     except BAD_ARGUMENTS as error:
@@ -17952,15 +18473,15 @@ def split(input, split_size, dim=0, *, axis=None):
     return take_tensors(out, (input,))
 
 
-def split_with_sizes(input, split_sizes, dim=0, *, axis=None):
+def split_with_sizes(input=MISSING, split_sizes=MISSING, dim=0, **names):
     """Splits a dimension into pieces of given sizes.
 
     Args:
         split_sizes: The size of each piece.
         dim: The dimension; negative ones count from the end.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("split_with_sizes", names, input=input, dim=dim)
     try:
         split_sizes_c = shape_list(split_sizes)
         out = py_split_with_sizes(input, split_sizes_c, len(split_sizes_c), dim)
@@ -17969,15 +18490,15 @@ def split_with_sizes(input, split_sizes, dim=0, *, axis=None):
     return take_tensors(out, (input,))
 
 
-def split_sections(input, sections, dim=0, *, axis=None):
+def split_sections(input=MISSING, sections=MISSING, dim=0, **names):
     """Splits a dimension into pieces whose sizes differ by one at most.
 
     Args:
         sections: How many pieces.
         dim: The dimension; negative ones count from the end.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("split_sections", names, input=input, dim=dim)
     try:
         out = py_split_sections(input, sections, dim)
     except BAD_ARGUMENTS as error:
@@ -17985,15 +18506,15 @@ def split_sections(input, sections, dim=0, *, axis=None):
     return take_tensors(out, (input,))
 
 
-def split_at(input, indices, dim=0, *, axis=None):
+def split_at(input=MISSING, indices=MISSING, dim=0, **names):
     """Splits a dimension at given places. tensor_split in Python.
 
     Args:
         indices: Where pieces begin, but the first; as the bounds of slice.
         dim: The dimension; negative ones count from the end.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("split_at", names, input=input, dim=dim)
     try:
         indices_c = shape_list(indices)
         out = py_split_at(input, indices_c, len(indices_c), dim)
@@ -18002,12 +18523,14 @@ def split_at(input, indices, dim=0, *, axis=None):
     return take_tensors(out, (input,))
 
 
-def hsplit(input, sections):
+def hsplit(input=MISSING, sections=MISSING, **names):
     """Splits dimension 1, of a vector dimension 0, into equal pieces.
 
     Args:
         sections: How many pieces.
     """
+    if names:
+        input, = by_own_names("hsplit", names, input=input)
     try:
         out = py_hsplit(input, sections)
     except BAD_ARGUMENTS as error:
@@ -18015,12 +18538,14 @@ def hsplit(input, sections):
     return take_tensors(out, (input,))
 
 
-def vsplit(input, sections):
+def vsplit(input=MISSING, sections=MISSING, **names):
     """Splits dimension 0 of two or more into equal pieces.
 
     Args:
         sections: How many pieces.
     """
+    if names:
+        input, = by_own_names("vsplit", names, input=input)
     try:
         out = py_vsplit(input, sections)
     except BAD_ARGUMENTS as error:
@@ -18028,12 +18553,14 @@ def vsplit(input, sections):
     return take_tensors(out, (input,))
 
 
-def dsplit(input, sections):
+def dsplit(input=MISSING, sections=MISSING, **names):
     """Splits dimension 2 of three or more into equal pieces.
 
     Args:
         sections: How many pieces.
     """
+    if names:
+        input, = by_own_names("dsplit", names, input=input)
     try:
         out = py_dsplit(input, sections)
     except BAD_ARGUMENTS as error:
@@ -18041,8 +18568,10 @@ def dsplit(input, sections):
     return take_tensors(out, (input,))
 
 
-def atleast_1d(input):
+def atleast_1d(input=MISSING, **names):
     """A number as a vector; else the input as it is."""
+    if names:
+        input, = by_own_names("atleast_1d", names, input=input)
     try:
         out = py_atleast_1d(input)
     except BAD_ARGUMENTS as error:
@@ -18050,8 +18579,10 @@ def atleast_1d(input):
     return wrap_or(out, input)
 
 
-def atleast_2d(input):
+def atleast_2d(input=MISSING, **names):
     """A number or a vector as a matrix of one row; else the input as it is."""
+    if names:
+        input, = by_own_names("atleast_2d", names, input=input)
     try:
         out = py_atleast_2d(input)
     except BAD_ARGUMENTS as error:
@@ -18059,8 +18590,10 @@ def atleast_2d(input):
     return wrap_or(out, input)
 
 
-def atleast_3d(input):
+def atleast_3d(input=MISSING, **names):
     """A vector of n as [1, n, 1], a matrix with a third dimension; else the input as it is."""
+    if names:
+        input, = by_own_names("atleast_3d", names, input=input)
     try:
         out = py_atleast_3d(input)
     except BAD_ARGUMENTS as error:
@@ -18068,8 +18601,10 @@ def atleast_3d(input):
     return wrap_or(out, input)
 
 
-def ravel(input):
+def ravel(input=MISSING, **names):
     """All elements in row-major order: a view if they lie so, else a copy."""
+    if names:
+        input, = by_own_names("ravel", names, input=input)
     try:
         out = py_ravel(input)
     except BAD_ARGUMENTS as error:
@@ -18108,14 +18643,14 @@ def meshgrid(tensors, indexing='ij'):
     return take_tensors(out, tensors)
 
 
-def unbind(input, dim=0, *, axis=None):
+def unbind(input=MISSING, dim=0, **names):
     """All slices along a dimension.
 
     Args:
         dim: The dimension; negative ones count from the end.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("unbind", names, input=input, dim=dim)
     try:
         out = py_unbind(input, dim)
     except BAD_ARGUMENTS as error:
@@ -18123,15 +18658,15 @@ def unbind(input, dim=0, *, axis=None):
     return take_tensors(out, (input,))
 
 
-def cat(tensors, dim=0, *, axis=None, out=None):
+def cat(tensors, dim=0, *, out=None, **names):
     """Joins tensors along a dimension. Dtypes are promoted.
 
     Args:
         tensors: The tensors.
         dim: The dimension; negative ones count from the end.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim, = by_own_names("cat", names, dim=dim)
     if out is not None:
         return into(out, cat, tensors, dim)
     try:
@@ -18144,15 +18679,15 @@ def cat(tensors, dim=0, *, axis=None, out=None):
     return out
 
 
-def stack(tensors, dim=0, *, axis=None, out=None):
+def stack(tensors, dim=0, *, out=None, **names):
     """Joins tensors of one shape along a new dimension.
 
     Args:
         tensors: The tensors.
         dim: Where the new dimension goes.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim, = by_own_names("stack", names, dim=dim)
     if out is not None:
         return into(out, stack, tensors, dim)
     try:
@@ -18181,7 +18716,7 @@ def repeat(input, *args, repeats=None):
     return out
 
 
-def narrow_copy(input, dim=MISSING, start=MISSING, length=MISSING, *, axis=None, out=None):
+def narrow_copy(input=MISSING, dim=MISSING, start=MISSING, length=MISSING, *, out=None, **names):
     """A copy of a range along a dimension.
 
     Args:
@@ -18189,8 +18724,8 @@ def narrow_copy(input, dim=MISSING, start=MISSING, length=MISSING, *, axis=None,
         start: The first index; negative ones count from the end.
         length: How many.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        input, dim, = by_own_names("narrow_copy", names, input=input, dim=dim)
     if out is not None:
         return into(out, narrow_copy, input, dim, start, length)
     try:
@@ -18216,12 +18751,14 @@ def sum_to_size(input, *args, size=None):
     return wrap_or(out, input)
 
 
-def flip(input, *args, dims=None, out=None):
+def flip(input=MISSING, *args, dims=None, out=None, **names):
     """Reverses the order of elements along dimensions.
 
     Args:
         dims: The dimensions to reverse.
     """
+    if names:
+        input, = by_own_names("flip", names, input=input)
     if out is not None:
         return into(out, flip, input, dims=read_sizes(args, dims))
     try:
@@ -18327,12 +18864,14 @@ def affine_grid(theta, size, align_corners=None):
     return out
 
 
-def ger(input, vec2, *, out=None):
+def ger(input=MISSING, vec2=MISSING, *, out=None, **names):
     """Another name of `outer`.
 
     Args:
         vec2: A vector [m].
     """
+    if names:
+        input, = by_own_names("ger", names, input=input)
     if out is not None:
         return into(out, ger, input, vec2)
     try:
@@ -18344,8 +18883,10 @@ def ger(input, vec2, *, out=None):
     return out
 
 
-def absolute(input, *, out=None):
+def absolute(input=MISSING, *, out=None, **names):
     """Another name of `abs`."""
+    if names:
+        input, = by_own_names("absolute", names, input=input)
     if out is not None:
         return into(out, absolute, input)
     try:
@@ -18368,8 +18909,10 @@ def absolute_(input):
     return input
 
 
-def negative(input, *, out=None):
+def negative(input=MISSING, *, out=None, **names):
     """Another name of `neg`."""
+    if names:
+        input, = by_own_names("negative", names, input=input)
     if out is not None:
         return into(out, negative, input)
     try:
@@ -18392,8 +18935,10 @@ def negative_(input):
     return input
 
 
-def sgn(input, *, out=None):
+def sgn(input=MISSING, *, out=None, **names):
     """Another name of `sign`."""
+    if names:
+        input, = by_own_names("sgn", names, input=input)
     if out is not None:
         return into(out, sgn, input)
     try:
@@ -18416,8 +18961,10 @@ def sgn_(input):
     return input
 
 
-def fix(input, *, out=None):
+def fix(input=MISSING, *, out=None, **names):
     """Another name of `trunc`."""
+    if names:
+        input, = by_own_names("fix", names, input=input)
     if out is not None:
         return into(out, fix, input)
     try:
@@ -18440,8 +18987,10 @@ def fix_(input):
     return input
 
 
-def arcsin(input, *, out=None):
+def arcsin(input=MISSING, *, out=None, **names):
     """Another name of `asin`."""
+    if names:
+        input, = by_own_names("arcsin", names, input=input)
     if out is not None:
         return into(out, arcsin, input)
     try:
@@ -18464,8 +19013,10 @@ def arcsin_(input):
     return input
 
 
-def arccos(input, *, out=None):
+def arccos(input=MISSING, *, out=None, **names):
     """Another name of `acos`."""
+    if names:
+        input, = by_own_names("arccos", names, input=input)
     if out is not None:
         return into(out, arccos, input)
     try:
@@ -18488,8 +19039,10 @@ def arccos_(input):
     return input
 
 
-def arctan(input, *, out=None):
+def arctan(input=MISSING, *, out=None, **names):
     """Another name of `atan`."""
+    if names:
+        input, = by_own_names("arctan", names, input=input)
     if out is not None:
         return into(out, arctan, input)
     try:
@@ -18512,12 +19065,14 @@ def arctan_(input):
     return input
 
 
-def arctan2(input, other, *, out=None):
+def arctan2(input=MISSING, other=MISSING, *, out=None, **names):
     """Another name of `atan2`.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("arctan2", names, input=input, other=other)
     if out is not None:
         return into(out, arctan2, input, other)
     try:
@@ -18529,12 +19084,14 @@ def arctan2(input, other, *, out=None):
     return out
 
 
-def arctan2_(input, other):
+def arctan2_(input=MISSING, other=MISSING, **names):
     """Another name of `atan2_`.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if names:
+        input, other, = by_own_names("arctan2_", names, input=input, other=other)
     try:
         status = py_arctan2_(input, other)
     except BAD_ARGUMENTS as error:
@@ -18544,8 +19101,10 @@ def arctan2_(input, other):
     return input
 
 
-def arcsinh(input, *, out=None):
+def arcsinh(input=MISSING, *, out=None, **names):
     """Another name of `asinh`."""
+    if names:
+        input, = by_own_names("arcsinh", names, input=input)
     if out is not None:
         return into(out, arcsinh, input)
     try:
@@ -18568,8 +19127,10 @@ def arcsinh_(input):
     return input
 
 
-def arccosh(input, *, out=None):
+def arccosh(input=MISSING, *, out=None, **names):
     """Another name of `acosh`."""
+    if names:
+        input, = by_own_names("arccosh", names, input=input)
     if out is not None:
         return into(out, arccosh, input)
     try:
@@ -18592,8 +19153,10 @@ def arccosh_(input):
     return input
 
 
-def arctanh(input, *, out=None):
+def arctanh(input=MISSING, *, out=None, **names):
     """Another name of `atanh`."""
+    if names:
+        input, = by_own_names("arctanh", names, input=input)
     if out is not None:
         return into(out, arctanh, input)
     try:
@@ -18616,13 +19179,15 @@ def arctanh_(input):
     return input
 
 
-def subtract(input, other, *, alpha=1, out=None):
+def subtract(input=MISSING, other=MISSING, *, alpha=1, out=None, **names):
     """Another name of `sub`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
         alpha: Factor of the second operand.
     """
+    if names:
+        input, other, = by_own_names("subtract", names, input=input, other=other)
     if out is not None:
         return into(out, subtract, input, other, alpha=alpha)
     try:
@@ -18638,13 +19203,15 @@ def subtract(input, other, *, alpha=1, out=None):
     return out
 
 
-def subtract_(input, other, *, alpha=1):
+def subtract_(input=MISSING, other=MISSING, *, alpha=1, **names):
     """Another name of `sub_`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
         alpha: Factor of the second operand.
     """
+    if names:
+        input, other, = by_own_names("subtract_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
@@ -18656,12 +19223,14 @@ def subtract_(input, other, *, alpha=1):
     return input
 
 
-def multiply(input, other, *, out=None):
+def multiply(input=MISSING, other=MISSING, *, out=None, **names):
     """Another name of `mul`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("multiply", names, input=input, other=other)
     if out is not None:
         return into(out, multiply, input, other)
     try:
@@ -18676,12 +19245,14 @@ def multiply(input, other, *, out=None):
     return out
 
 
-def multiply_(input, other):
+def multiply_(input=MISSING, other=MISSING, **names):
     """Another name of `mul_`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("multiply_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_multiply_(input, other_h, other_kind, other_i, other_f)
@@ -18692,7 +19263,7 @@ def multiply_(input, other):
     return input
 
 
-def divide(input, other, *, rounding_mode=None, out=None):
+def divide(input=MISSING, other=MISSING, *, rounding_mode=None, out=None, **names):
     """Another name of `div`.
 
     Args:
@@ -18700,6 +19271,8 @@ def divide(input, other, *, rounding_mode=None, out=None):
         rounding_mode: Absent for true division; trunc (towards 0) or floor for integer
             quotients.
     """
+    if names:
+        input, other, = by_own_names("divide", names, input=input, other=other)
     if out is not None:
         return into(out, divide, input, other, rounding_mode=rounding_mode)
     try:
@@ -18714,7 +19287,7 @@ def divide(input, other, *, rounding_mode=None, out=None):
     return out
 
 
-def divide_(input, other, *, rounding_mode=None):
+def divide_(input=MISSING, other=MISSING, *, rounding_mode=None, **names):
     """Another name of `div_`.
 
     Args:
@@ -18722,6 +19295,8 @@ def divide_(input, other, *, rounding_mode=None):
         rounding_mode: Absent for true division; trunc (towards 0) or floor for integer
             quotients.
     """
+    if names:
+        input, other, = by_own_names("divide_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_divide_(input, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
@@ -18732,13 +19307,15 @@ def divide_(input, other, *, rounding_mode=None):
     return input
 
 
-def clip(input, min=None, max=None, *, out=None):
+def clip(input=MISSING, min=None, max=None, *, out=None, **names):
     """Another name of `clamp`.
 
     Args:
         min: Lower bound: a tensor, a number or absent.
         max: Upper bound: a tensor, a number or absent.
     """
+    if names:
+        input, = by_own_names("clip", names, input=input)
     if out is not None:
         return into(out, clip, input, min, max)
     try:
@@ -18770,12 +19347,14 @@ def clip_(input, min=None, max=None):
     return input
 
 
-def greater(input, other, *, out=None):
+def greater(input=MISSING, other=MISSING, *, out=None, **names):
     """Another name of `gt`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("greater", names, input=input, other=other)
     if out is not None:
         return into(out, greater, input, other)
     try:
@@ -18788,12 +19367,14 @@ def greater(input, other, *, out=None):
     return out
 
 
-def greater_(input, other):
+def greater_(input=MISSING, other=MISSING, **names):
     """Another name of `gt_`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("greater_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_greater_(input, other_h, other_kind, other_i, other_f)
@@ -18804,12 +19385,14 @@ def greater_(input, other):
     return input
 
 
-def greater_equal(input, other, *, out=None):
+def greater_equal(input=MISSING, other=MISSING, *, out=None, **names):
     """Another name of `ge`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("greater_equal", names, input=input, other=other)
     if out is not None:
         return into(out, greater_equal, input, other)
     try:
@@ -18822,12 +19405,14 @@ def greater_equal(input, other, *, out=None):
     return out
 
 
-def greater_equal_(input, other):
+def greater_equal_(input=MISSING, other=MISSING, **names):
     """Another name of `ge_`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("greater_equal_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_greater_equal_(input, other_h, other_kind, other_i, other_f)
@@ -18838,12 +19423,14 @@ def greater_equal_(input, other):
     return input
 
 
-def less(input, other, *, out=None):
+def less(input=MISSING, other=MISSING, *, out=None, **names):
     """Another name of `lt`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("less", names, input=input, other=other)
     if out is not None:
         return into(out, less, input, other)
     try:
@@ -18856,12 +19443,14 @@ def less(input, other, *, out=None):
     return out
 
 
-def less_(input, other):
+def less_(input=MISSING, other=MISSING, **names):
     """Another name of `lt_`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("less_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_less_(input, other_h, other_kind, other_i, other_f)
@@ -18872,12 +19461,14 @@ def less_(input, other):
     return input
 
 
-def less_equal(input, other, *, out=None):
+def less_equal(input=MISSING, other=MISSING, *, out=None, **names):
     """Another name of `le`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("less_equal", names, input=input, other=other)
     if out is not None:
         return into(out, less_equal, input, other)
     try:
@@ -18890,12 +19481,14 @@ def less_equal(input, other, *, out=None):
     return out
 
 
-def less_equal_(input, other):
+def less_equal_(input=MISSING, other=MISSING, **names):
     """Another name of `le_`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("less_equal_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_less_equal_(input, other_h, other_kind, other_i, other_f)
@@ -18906,12 +19499,14 @@ def less_equal_(input, other):
     return input
 
 
-def not_equal(input, other, *, out=None):
+def not_equal(input=MISSING, other=MISSING, *, out=None, **names):
     """Another name of `ne`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("not_equal", names, input=input, other=other)
     if out is not None:
         return into(out, not_equal, input, other)
     try:
@@ -18924,12 +19519,14 @@ def not_equal(input, other, *, out=None):
     return out
 
 
-def not_equal_(input, other):
+def not_equal_(input=MISSING, other=MISSING, **names):
     """Another name of `ne_`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if names:
+        input, other, = by_own_names("not_equal_", names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_not_equal_(input, other_h, other_kind, other_i, other_f)
@@ -18940,7 +19537,7 @@ def not_equal_(input, other):
     return input
 
 
-def trapz(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
+def trapz(y, x=None, *, dx=None, dim=-1, out=None, **names):
     """Another name of `trapezoid`.
 
     Args:
@@ -18949,8 +19546,8 @@ def trapz(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
         dx: The distance of neighbours; absent: 1.
         dim: The dimension.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim, = by_own_names("trapz", names, dim=dim)
     if out is not None:
         return into(out, trapz, y, x, dx=dx, dim=dim)
     try:
@@ -18963,15 +19560,15 @@ def trapz(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
     return out
 
 
-def concat(tensors, dim=0, *, axis=None, out=None):
+def concat(tensors, dim=0, *, out=None, **names):
     """Another name of `cat`.
 
     Args:
         tensors: The tensors.
         dim: The dimension; negative ones count from the end.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim, = by_own_names("concat", names, dim=dim)
     if out is not None:
         return into(out, concat, tensors, dim)
     try:
@@ -18984,15 +19581,15 @@ def concat(tensors, dim=0, *, axis=None, out=None):
     return out
 
 
-def concatenate(tensors, dim=0, *, axis=None, out=None):
+def concatenate(tensors, dim=0, *, out=None, **names):
     """Another name of `cat`.
 
     Args:
         tensors: The tensors.
         dim: The dimension; negative ones count from the end.
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim, = by_own_names("concatenate", names, dim=dim)
     if out is not None:
         return into(out, concatenate, tensors, dim)
     try:
@@ -19005,13 +19602,15 @@ def concatenate(tensors, dim=0, *, axis=None, out=None):
     return out
 
 
-def swapdims(input, dim0, dim1):
+def swapdims(input=MISSING, dim0=MISSING, dim1=MISSING, **names):
     """Another name of `transpose`.
 
     Args:
         dim0: One dimension.
         dim1: The other.
     """
+    if names:
+        input, = by_own_names("swapdims", names, input=input)
     try:
         out = py_swapdims(input, dim0, dim1)
     except BAD_ARGUMENTS as error:
@@ -19035,13 +19634,15 @@ def swapdims_(input, dim0, dim1):
     return input
 
 
-def moveaxis(input, source, destination):
+def moveaxis(input=MISSING, source=MISSING, destination=MISSING, **names):
     """Another name of `movedim`.
 
     Args:
         source: The dimensions to move.
         destination: Where they go.
     """
+    if names:
+        input, = by_own_names("moveaxis", names, input=input)
     try:
         source_c = int_list(source, 1)
         destination_c = int_list(destination, 1)
@@ -19069,8 +19670,10 @@ def row_stack(tensors, *, out=None):
     return out
 
 
-def argwhere(input, *, out=None):
+def argwhere(input=MISSING, *, out=None, **names):
     """Another name of `nonzero`."""
+    if names:
+        input, = by_own_names("argwhere", names, input=input)
     if out is not None:
         return into(out, argwhere, input)
     try:
@@ -19112,12 +19715,12 @@ def functional_feature_alpha_dropout(input, p=0.5, training=False, inplace=False
     return (feature_alpha_dropout_ if inplace else feature_alpha_dropout)(input, p, training)
 
 
-def functional_rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, inplace=False):
+def functional_rrelu(input=MISSING, lower=0.125, upper=0.3333333333333333, training=False, inplace=False):
     """leaky_relu with slopes drawn at random (arXiv 1505.00853)."""
     return (rrelu_ if inplace else rrelu)(input, lower, upper, training)
 
 
-def functional_relu(input, inplace=False):
+def functional_relu(input=MISSING, inplace=False):
     """max(0, input). The gradient at 0 is 0."""
     return (relu_ if inplace else relu)(input)
 
@@ -19157,17 +19760,17 @@ def functional_hardswish(input, inplace=False):
     return (hardswish_ if inplace else hardswish)(input)
 
 
-def functional_threshold(input, threshold, value, inplace=False):
+def functional_threshold(input=MISSING, threshold=MISSING, value=MISSING, inplace=False):
     """input where it is above the threshold, value elsewhere."""
     return (threshold_ if inplace else _threshold)(input, threshold, value)
 
 
-def functional_selu(input, inplace=False):
+def functional_selu(input=MISSING, inplace=False):
     """elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515)."""
     return (selu_ if inplace else selu)(input)
 
 
-def functional_celu(input, alpha=1.0, inplace=False):
+def functional_celu(input=MISSING, alpha=1.0, inplace=False):
     """input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere."""
     return (celu_ if inplace else celu)(input, alpha)
 

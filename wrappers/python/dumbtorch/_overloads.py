@@ -9,7 +9,7 @@ from ._factors import FACTORS_FIRST
 from ._fill import copy_
 from ._out import need_pair_along
 from ._runtime import shape_list
-from ._signatures import by_signature, numpy_names
+from ._signatures import by_own_names, by_signature
 from ._tensor_type import TensorBase, into
 
 
@@ -51,8 +51,10 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, **options):
     return _ops.to(noise * std + mean, dtype=like.dtype)
 
 
-def bernoulli(input, p=None, *, generator=None, out=None):
+def bernoulli(input=MISSING, p=None, *, generator=None, out=None, **names):
     """1 with the probability that the input says, or with probability p; else 0."""
+    if names:
+        (input,) = by_own_names("bernoulli", names, input=input)
     if out is not None:
         return into(out, _ops.to, bernoulli(input, p, generator=generator), dtype=out.dtype)
     if p is None:
@@ -118,39 +120,49 @@ def _ordered(x, memory_format):
     return _ops.as_strided_(x, x.shape, strides)
 
 
-def max(input, other=None, keepdim=False, *, dim=None, axis=None, keepdims=None, out=None):
+def max(input=MISSING, other=None, keepdim=False, *, dim=None, out=None, **names):
     """max(input), max(input, dim, keepdim) and max(input, other)."""
+    if names:
+        input, other, dim, keepdim = by_own_names(
+            "max", names, input=input, other=other, dim=dim, keepdim=keepdim
+        )
     if out is not None:
-        need_pair_along("max", out, other, dim, axis)
-        return into(out, max, input, other, keepdim, dim=dim, axis=axis, keepdims=keepdims)
-    dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
+        need_pair_along("max", out, other, dim)
+        return into(out, max, input, other, keepdim, dim=dim)
     return _extreme(_ops.max, _ops.max_dim, _ops.maximum, input, other, dim, keepdim)
 
 
-def min(input, other=None, keepdim=False, *, dim=None, axis=None, keepdims=None, out=None):
+def min(input=MISSING, other=None, keepdim=False, *, dim=None, out=None, **names):
     """min(input), min(input, dim, keepdim) and min(input, other)."""
+    if names:
+        input, other, dim, keepdim = by_own_names(
+            "min", names, input=input, other=other, dim=dim, keepdim=keepdim
+        )
     if out is not None:
-        need_pair_along("min", out, other, dim, axis)
-        return into(out, min, input, other, keepdim, dim=dim, axis=axis, keepdims=keepdims)
-    dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
+        need_pair_along("min", out, other, dim)
+        return into(out, min, input, other, keepdim, dim=dim)
     return _extreme(_ops.min, _ops.min_dim, _ops.minimum, input, other, dim, keepdim)
 
 
-def median(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
+def median(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
     """median(input) and median(input, dim, keepdim)."""
+    if names:
+        input, dim, keepdim = by_own_names("median", names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
-        need_pair_along("median", out, dim, axis)
-        return into(out, median, input, dim, keepdim, axis=axis, keepdims=keepdims)
-    dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
+        need_pair_along("median", out, dim)
+        return into(out, median, input, dim, keepdim)
     return _middle(_ops.median, _ops.median_dim, input, dim, keepdim)
 
 
-def nanmedian(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
+def nanmedian(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
     """nanmedian(input) and nanmedian(input, dim, keepdim)."""
+    if names:
+        input, dim, keepdim = by_own_names(
+            "nanmedian", names, input=input, dim=dim, keepdim=keepdim
+        )
     if out is not None:
-        need_pair_along("nanmedian", out, dim, axis)
-        return into(out, nanmedian, input, dim, keepdim, axis=axis, keepdims=keepdims)
-    dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
+        need_pair_along("nanmedian", out, dim)
+        return into(out, nanmedian, input, dim, keepdim)
     return _middle(_ops.nanmedian, _ops.nanmedian_dim, input, dim, keepdim)
 
 
@@ -239,27 +251,28 @@ def split(tensor, split_size_or_sections, dim=0, *, axis=None):
 
 def _split_method(input, split_size, dim=0, *, axis=None):
     """split, by the method's names."""
+    dim = dim if axis is None else axis
     if isinstance(split_size, (list, tuple)):
-        return _ops.split_with_sizes(input, split_size, dim, axis=axis)
-    return _ops.split(input, split_size, dim, axis=axis)
+        return _ops.split_with_sizes(input, split_size, dim)
+    return _ops.split(input, split_size, dim)
 
 
 def var(
-    input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None,
-    out=None,
-):  # fmt: skip
+    input=MISSING, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None, **names
+):
     """var(input, dim, *, correction, keepdim), and the older `unbiased`."""
-    dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
+    if names:
+        input, dim, keepdim = by_own_names("var", names, input=input, dim=dim, keepdim=keepdim)
     dim, options = _spread(dim, unbiased, correction, keepdim)
     return _ops.var(input, dim, **options, out=out)
 
 
 def std(
-    input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None,
-    out=None,
-):  # fmt: skip
+    input=MISSING, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None, **names
+):
     """std(input, dim, *, correction, keepdim), and the older `unbiased`."""
-    dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
+    if names:
+        input, dim, keepdim = by_own_names("std", names, input=input, dim=dim, keepdim=keepdim)
     dim, options = _spread(dim, unbiased, correction, keepdim)
     return _ops.std(input, dim, **options, out=out)
 
@@ -274,13 +287,12 @@ def _spread(dim, unbiased, correction, keepdim):
     return dim, {"correction": correction, "keepdim": keepdim}
 
 
-def norm(
-    input, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keepdims=None, out=None
-):
+def norm(input=MISSING, p="fro", dim=None, keepdim=False, dtype=None, *, out=None, **names):
     """Vector norm; "fro" is the 2-norm, of at most two dimensions if they are named."""
+    if names:
+        input, dim, keepdim = by_own_names("norm", names, input=input, dim=dim, keepdim=keepdim)
     from . import linalg  # which needs tensors
 
-    dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     if p == "fro" and isinstance(dim, (list, tuple)) and len(dim) > 2:
         dims = " ".join(map(str, dim))
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dims}")
@@ -308,21 +320,21 @@ def pinverse(input, rcond=1e-15):
 
 
 def var_mean(
-    input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None,
-    out=None,
-):  # fmt: skip
+    input=MISSING, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None, **names
+):
     """var_mean(input, dim, *, correction, keepdim), and the older `unbiased`."""
-    dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
+    if names:
+        input, dim, keepdim = by_own_names("var_mean", names, input=input, dim=dim, keepdim=keepdim)
     dim, options = _spread(dim, unbiased, correction, keepdim)
     return _ops.var_mean(input, dim, **options, out=out)
 
 
 def std_mean(
-    input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None,
-    out=None,
-):  # fmt: skip
+    input=MISSING, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None, **names
+):
     """std_mean(input, dim, *, correction, keepdim), and the older `unbiased`."""
-    dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
+    if names:
+        input, dim, keepdim = by_own_names("std_mean", names, input=input, dim=dim, keepdim=keepdim)
     dim, options = _spread(dim, unbiased, correction, keepdim)
     return _ops.std_mean(input, dim, **options, out=out)
 
@@ -373,9 +385,10 @@ def tensordot(a, b, dims=2, out=None):
     return _ops.tensordot(a, b, int(dims))
 
 
-def gradient(input, *, spacing=None, dim=None, edge_order=1, axis=None):
+def gradient(input=MISSING, *, spacing=None, dim=None, edge_order=1, **names):
     """Estimates of the derivatives along dimensions; spacing is a number, numbers or coordinates."""
-    dim = dim if axis is None else axis
+    if names:
+        input, dim = by_own_names("gradient", names, input=input, dim=dim)
     if spacing is not None and isinstance(spacing, (list, tuple)):
         if any(isinstance(part, TensorBase) for part in spacing):
             return tuple(_ops.gradient_at(input, spacing, dim=dim, edge_order=edge_order))
@@ -385,8 +398,10 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1, axis=None):
     return tuple(_ops.gradient(input, spacing=spacing, dim=dim, edge_order=edge_order))
 
 
-def round(input, *, decimals=None, out=None):
+def round(input=MISSING, *, decimals=None, out=None, **names):
     """round(input), and to so many decimals."""
+    if names:
+        (input,) = by_own_names("round", names, input=input)
     if out is not None:
         return into(out, round, input, decimals=decimals)
     return _ops.round(input) if decimals is None else _ops.round_decimals(input, decimals=decimals)
@@ -399,15 +414,19 @@ def round_(input, *, decimals=None):
     return _ops.round_decimals_(input, decimals=decimals)
 
 
-def where(condition, input=None, other=None, *, out=None):
+def where(condition, input=None, other=None, *, out=None, **names):
     """where(condition, input, other); where(condition) is nonzero(as_tuple=True)."""
+    if names:
+        input, other = by_own_names("where", names, input=input, other=other)
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
     return _ops.where(_checked.condition(condition), input, other, out=out)
 
 
-def nonzero(input, *, as_tuple=False, out=None):
+def nonzero(input=MISSING, *, as_tuple=False, out=None, **names):
     """Positions of nonzero elements: [count, dimensions], or one tensor for each dimension."""
+    if names:
+        (input,) = by_own_names("nonzero", names, input=input)
     if not as_tuple:
         return _ops.nonzero(input, out=out)
     if out is not None:
@@ -417,23 +436,37 @@ def nonzero(input, *, as_tuple=False, out=None):
 
 
 def scatter(
-    input, dim=MISSING, index=MISSING, src=None, *, value=None, reduce=None, axis=None, out=None
+    input=MISSING,
+    dim=MISSING,
+    index=MISSING,
+    src=None,
+    *,
+    value=None,
+    reduce=None,
+    out=None,
+    **names,
 ):
     """scatter(input, dim, index, src), or value=number for src; with reduce "add" or "multiply"."""
+    if names:
+        input, dim = by_own_names("scatter", names, input=input, dim=dim)
     src = value if src is None else src
     if reduce is None:
-        return _ops.scatter(input, dim, index, src, axis=axis, out=out)
+        return _ops.scatter(input, dim, index, src, out=out)
     src, reduce = _scattered(input, index, src, reduce)
-    return _ops.scatter_reduce(input, dim, index, src, reduce, axis=axis, out=out)
+    return _ops.scatter_reduce(input, dim, index, src, reduce, out=out)
 
 
-def scatter_(input, dim=MISSING, index=MISSING, src=None, *, value=None, reduce=None, axis=None):
+def scatter_(
+    input=MISSING, dim=MISSING, index=MISSING, src=None, *, value=None, reduce=None, **names
+):
     """In-place version of scatter."""
+    if names:
+        input, dim = by_own_names("scatter_", names, input=input, dim=dim)
     src = value if src is None else src
     if reduce is None:
-        return _ops.scatter_(input, dim, index, src, axis=axis)
+        return _ops.scatter_(input, dim, index, src)
     src, reduce = _scattered(input, index, src, reduce)
-    return _ops.scatter_reduce_(input, dim, index, src, reduce, axis=axis)
+    return _ops.scatter_reduce_(input, dim, index, src, reduce)
 
 
 def _scattered(input, index, src, reduce) -> tuple:
@@ -453,21 +486,26 @@ def _view_method(input, *args, size=None, dtype=None):
     return _ops.view(input, *args, size=size) if dtype is None else _ops.view_dtype(input, dtype)
 
 
-def repeat_interleave(input, repeats=None, dim=None, *, output_size=None, axis=None):
+def repeat_interleave(input=MISSING, repeats=None, dim=None, *, output_size=None, **names):
     """repeat_interleave(input, repeats, dim); repeat_interleave(repeats) is of 0, 1, 2, ..."""
-    if repeats is None:
+    if names:
+        input, dim = by_own_names("repeat_interleave", names, input=input, dim=dim)
+    if repeats is None and isinstance(input, TensorBase):
         if input.dim() != 1:
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
         places = _ops.arange(0, input.shape[0], dtype=input.dtype, device=input.device)
         return _ops.repeat_interleave(places, input, 0, output_size=output_size)
-    if not isinstance(repeats, TensorBase):
+    if repeats is not None and not isinstance(repeats, TensorBase):
         (repeats,) = shape_list([repeats])
-    return _ops.repeat_interleave(input, repeats, dim, output_size=output_size, axis=axis)
+    return _ops.repeat_interleave(input, repeats, dim, output_size=output_size)
 
 
-def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indices=None, axis=None):
+def tensor_split(
+    input=MISSING, indices_or_sections=None, dim=0, *, sections=None, indices=None, **names
+):
     """Pieces of nearly equal sizes, or those that begin at given places."""
-    dim = dim if axis is None else axis
+    if names:
+        input, dim = by_own_names("tensor_split", names, input=input, dim=dim)
     given = _one_of(indices_or_sections, sections, indices)
     if isinstance(given, TensorBase):
         if given.dim() > 1:
@@ -563,8 +601,10 @@ def _each(function, tensors):
     return function(tensors[0]) if is_one else tuple(map(function, _listed(tensors)))
 
 
-def roll(input, shifts, dims=None, *, out=None):
+def roll(input=MISSING, shifts=MISSING, dims=None, *, out=None, **names):
     """Moves elements along dimensions; those that leave at the end come back at the start."""
+    if names:
+        (input,) = by_own_names("roll", names, input=input)
     return _ops.roll(input, shifts, () if dims is None else dims, out=out)
 
 

@@ -25,7 +25,7 @@ def unsafe_split(input, split_size, dim=0, *, axis=None) -> tuple:
 
 def unsafe_chunk(input, chunks, dim=0, *, axis=None) -> tuple:
     """chunk, into what counts as no views: parts may be written where nobody looks at the whole afterwards."""
-    return _Parts.apply(input, lambda x: x.chunk(chunks, dim, axis=axis))
+    return _Parts.apply(input, lambda x: x.chunk(chunks, dim if axis is None else axis))
 
 
 def unsafe_split_with_sizes(input, split_sizes, dim=0, *, axis=None) -> tuple:

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from ._complaints import MISSING
+
+# NumPy's names of arguments, which PyTorch takes, too.
+_OWN_NAMES = {
+    "x": "input", "a": "input", "x1": "input", "x2": "other", "axis": "dim", "keepdims": "keepdim",
+}  # fmt: skip
+
 
 def by_signature(name: str, args: tuple, options: dict, *signatures: tuple) -> list:
     """The values of the arguments that have no defaults, by the signature that has as many; what
@@ -28,6 +35,13 @@ def by_signature(name: str, args: tuple, options: dict, *signatures: tuple) -> l
     return list(given.values())
 
 
-def numpy_names(dim, keepdim, axis, keepdims):
-    """dim and keepdim, which may have been given by NumPy's names."""
-    return dim if axis is None else axis, keepdim if keepdims is None else keepdims
+def by_own_names(function: str, names: dict, **given):
+    """The values that are given, some of which `names` has by NumPy's names."""
+    for name, value in names.items():
+        own = _OWN_NAMES.get(name)
+        if own not in given:
+            raise TypeError(f"{function}() got an unexpected keyword argument '{name}'")
+        if own in ("input", "other") and not (given[own] is None or given[own] is MISSING):
+            raise TypeError(f"{function}() got multiple values for argument '{own}'")
+        given[own] = value
+    return given.values()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from . import _missing, _ops
+from ._complaints import MISSING
 from ._ldl import ldl_factor, ldl_factor_ex, ldl_solve
 from ._runtime import LinAlgError
-from ._signatures import numpy_names
+from ._signatures import by_own_names
 
 __getattr__ = _missing.getattr_of(__name__)
 
@@ -15,20 +16,22 @@ __all__ = [*_ops.NAMESPACES["linalg"], "LinAlgError", "ldl_factor", "ldl_factor_
 
 
 def matrix_norm(
-    input, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None
+    input=MISSING, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None, **names
 ):
     """Norm of matrices: "fro", "nuc", 1, -1, 2, -2, inf or -inf."""
-    dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
+    if names:
+        input, dim, keepdim = by_own_names(
+            "matrix_norm", names, input=input, dim=dim, keepdim=keepdim
+        )
     if ord == "nuc":
         return _ops.nuclear_norm(input if dtype is None else input.to(dtype), dim, keepdim, out=out)
     return _ops.linalg_matrix_norm(input, _order_of(ord), dim, keepdim, dtype=dtype, out=out)
 
 
-def norm(
-    input, ord=None, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None
-):
+def norm(input=MISSING, ord=None, dim=None, keepdim=False, *, dtype=None, out=None, **names):
     """vector_norm of vectors, matrix_norm of matrices."""
-    dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
+    if names:
+        input, dim, keepdim = by_own_names("norm", names, input=input, dim=dim, keepdim=keepdim)
     if not isinstance(ord, str):
         return _ops.linalg_norm(input, ord, dim, keepdim, dtype=dtype, out=out)
     if dim is None and input.ndim > 2:
