@@ -81,6 +81,21 @@ def _(c: Case) -> bool:
     )
 
 
+@documented("**`scaled_dot_product_attention`** refuses a mask")
+def _(c: Case) -> bool:
+    operands = re.findall(r"attention\(x\d+, (x\d+), (x\d+)", c.statement)
+    more = any(c.tensors[v].shape[-2] > c.tensors[k].shape[-2] for k, v in operands)
+    return more and c.only_ours_raises("attention: Expected size for first two dimensions of batch")
+
+
+# A mask of one dimension.
+@documented("**`scaled_dot_product_attention`** refuses a mask")
+def _(c: Case) -> bool:
+    masks = re.findall(r"attention\(.*attn_mask=(x\d+)", c.statement)
+    lines = any(x.dim() == 1 for x in c.named(" ".join(masks)))
+    return lines and c.only_theirs_raises("^IndexError: Dimension out of range .* but got -2")
+
+
 # PyTorch overwrites the inverse that its gradient needs.
 @documented("**More is taken**")
 def _(c: Case) -> bool:

@@ -412,6 +412,14 @@ def _(c: Case) -> bool:
     return vanishes and "zeta(" in c.statement and bool(is_of_large(c)[differing(c)].all())
 
 
+# Of a pole.
+@documented("A NaN in either argument of an incomplete Gamma or of `zeta`")
+def _(c: Case) -> bool:
+    pole = all_that_differ(c, lambda ours, theirs: ours.isnan() & theirs.isinf())
+    unknown = any(bool(x.isnan().any()) for x in c.used if x is not c.theirs)
+    return pole and unknown and re.search(r"\bzeta\(", c.statement) is not None
+
+
 def is_of_large(c: Case) -> torch.Tensor:
     """Which elements are made of a large one."""
     large = torch.zeros(c.theirs.shape, dtype=torch.bool)
@@ -441,10 +449,24 @@ def _(c: Case) -> bool:
 
 @documented("**`ctc_loss`** refuses classes out of range")
 def _(c: Case) -> bool:
-    target = re.search(r"ctc_loss: Target (-?\d+) is out of bounds", c.difference.ours)
+    target = re.search(r"ctc_loss: (?:Target|index) (-?\d+) is out of bounds", c.difference.ours)
     classes = next((x.shape[-1] for x in c.used if x.is_floating_point() and x.dim() > 1), None)
     none = target is not None and classes is not None and not 0 <= int(target[1]) < classes
     return none and c.difference.theirs == "no error"
+
+
+# Far below 0.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    by_tail = c.history.replace("t.special.log_ndtr(", "log_ndtr(")
+    return c.derives("SpecialLogNdtr") and is_result_of(c, by_tail, log_ndtr=log_ndtr)
+
+
+def log_ndtr(input):
+    """torch.special.log_ndtr by what it is below -1, which has a gradient."""
+    low, high = input.clamp_max(-1), input.clamp_min(-1)
+    tail = torch.log(torch.special.erfcx(low * -math.sqrt(0.5)) / 2) - low * low / 2
+    return torch.where(input < -1, tail, torch.special.log_ndtr(high))
 
 
 @documented("**Numbers beyond a narrow dtype**")

@@ -15,6 +15,49 @@ x3 = t.tensor([[[[1.5]]]], requires_grad=True)
 x4 = t.nn.functional.grid_sample(x3, t.zeros((1, 0, 0, 2), dtype=t.float64))
 x4.sum().backward()
 """,
+    "integers where there is nothing to sample": """
+x1, x2 = t.ones((1, 1, 1, 1), dtype=t.int64), t.zeros((1, 0, 1, 1), dtype=t.bool)
+x3 = t.nn.functional.grid_sample(x1, t.zeros((1, 0, 0, 2), dtype=t.int64))
+x4 = t.nn.functional.grid_sample(x2, t.zeros((1, 1, 1, 2)), mode="nearest")
+x5 = t.nn.functional.grid_sample(x1[None], t.zeros((1, 0, 0, 0, 3)))
+""",
+    "zeta of the least number": """
+x1 = t.special.zeta(t.tensor([2.0, 3.0, 1.5, 1.0, t.inf, -1.0]), t.tensor(-t.inf))
+x2 = t.special.zeta(t.tensor([2.5, 1.5]), t.tensor([-1e300, -0.5], dtype=t.float64))
+""",
+    "a gradient of log_ndtr far below 0": """
+x1 = t.tensor([-1e5, -1e19, -1e30, 2.0], requires_grad=True)
+x2 = t.special.log_ndtr(x1)
+x2.sum().backward()
+""",
+    "zeta of NaN at a pole": """
+x1 = t.tensor([t.nan, 2.0])
+x2 = t.special.zeta(x1, t.tensor(-2.0))
+""",
+    "attention of more values than keys": """
+x1, x2 = t.ones((1, 2, 1, 1)), t.ones((1, 2, 2, 1))
+x3 = t.nn.functional.scaled_dot_product_attention(x1, x1, x2)
+""",
+    "a mask of one dimension": """
+x1, x2 = t.ones((2, 1, 1, 1)), t.ones((1,))
+x3 = t.nn.functional.scaled_dot_product_attention(x1, x1, x1, attn_mask=x2)
+""",
+    "the slope of what a row without a score hides": """
+x1, x2 = t.tensor([[[0.0, 1.0]]]), t.tensor([[[t.inf, -1.0], [0.0, 1.0]]])
+x3 = t.tensor([[[-1.0], [0.5]]], requires_grad=True)
+x4 = t.nn.functional.scaled_dot_product_attention(x1, x2, x3, is_causal=True)
+x4.sum().backward()
+""",
+    "a query without a score": """
+x1 = t.tensor([[[[t.nan, 1.0]]]])
+x2 = t.tensor([[[[-1.0, 0.0], [1.0, 0.0]]]])
+x3 = t.nn.functional.scaled_dot_product_attention(x1, x2, x2, is_causal=True)
+x4 = t.nn.functional.scaled_dot_product_attention(x1, x2, x2)
+""",
+    "classes that nobody reads": """
+x1 = t.tensor([[[0.0]]])
+x2 = t.nn.functional.ctc_loss(x1, t.tensor([[1]]), t.full((), 0), t.full((), 1))
+""",
     "attention of no values looks at no sizes": """
 x1 = t.tensor([[[0.5]]], requires_grad=True)
 x2 = t.tensor([[[0.25]]], requires_grad=True)

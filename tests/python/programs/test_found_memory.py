@@ -7,6 +7,19 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "strides of what has dimensions of size 1": """
+x1 = t.ones((2, 1, 3)).transpose(0, 1)
+x2 = t.tensordot(t.ones((1, 1)), x1, dims=0)
+x3 = x1.renorm(2, 0, 0.5)
+x4 = t.ones((2, 1)).t().renorm(2, 1, 0.5)
+x5 = t.renorm(t.ones((2, 3, 1, 1)).to(memory_format=t.channels_last), 2, 0, 0.5)
+""",
+    "strides of inverse powers": """
+x1 = t.eye(2).expand(1, 2, 2)
+x2 = t.linalg.matrix_power(x1, -1)
+x3 = t.linalg.matrix_power(x1, -2)
+x4 = t.linalg.matrix_power(t.full((2, 1, 1), 2.0), -1)
+""",
     "a transposed convolution with more of an output than fits a stride": """
 x1 = t.ones(1, 1, 2).movedim(-1, 1)
 x2 = t.nn.functional.conv_transpose1d(t.ones(2, 1, 5), x1, output_padding=1, dilation=2)

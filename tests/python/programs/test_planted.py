@@ -16,6 +16,10 @@ def fault(monkeypatch):
 
 
 REFUSED = {
+    "scaled_dot_product_attention: Expected size for first two dimensions of batch2": (
+        RuntimeError,
+        "x1 = t.ones(1, 2, 2, 1)\nx2 = t.nn.functional.scaled_dot_product_attention(x1, x1, x1)",
+    ),
     "ctc_loss: Target 1 is out of bounds.": (
         IndexError,
         "x1, x2 = t.zeros(3, 1, 2), t.tensor([[1]])\nx3 = t.ctc_loss(x1, x2, t.tensor([3]), t.tensor([1]))",
@@ -56,8 +60,8 @@ def test_what_is_refused_of_nothing_is_not_refused_of_something(sentence, monkey
     kind, program = REFUSED[sentence]
     name = sentence.partition(":")[0]
     module = dt.Tensor if f".{name}" in program and f"t.{name}" not in program else dt
-    if name == "cross_entropy":
-        program, module = program.replace("t.cross", "t.nn.functional.cross"), dt.nn.functional
+    if f"functional.{name}" in program:
+        module = dt.nn.functional
     assert compare(program) is None
 
     def refuse(*given):
@@ -70,6 +74,30 @@ def test_what_is_refused_of_nothing_is_not_refused_of_something(sentence, monkey
 # In each something is as in the program that a rule was made for, and something is wrong here that this rule does not
 # explain: what differs.
 PLANTED = {
+    "a query with scores": (
+        "values",
+        """
+x1 = t.tensor([[[[0.5, 1.0]]]])
+x2 = t.tensor([[[[0.0, t.inf], [0.0, 1.0]]]])
+x3 = t.nn.functional.scaled_dot_product_attention(x1, x1, x1 * 0) * t.fault(1, t.nan)
+""",
+    ),
+    "zeta of a number at a pole": (
+        "values",
+        """
+x1, x2 = t.tensor([2.0, 3.0]), t.tensor([-2.0, 1.0])
+x3 = t.special.zeta(x1, x2) * t.fault(1, t.nan)
+""",
+    ),
+    "the slope of log_ndtr": (
+        "values",
+        """
+x1 = t.tensor([-1e5, 0.5], requires_grad=True)
+x1.register_hook(lambda g: g * t.fault(1, 2))
+x2 = t.special.log_ndtr(x1)
+x2.sum().backward()
+""",
+    ),
     "the slope of a norm whose powers all fit": (
         "values",
         """
