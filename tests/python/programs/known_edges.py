@@ -455,6 +455,36 @@ def _(c: Case) -> bool:
     return none and c.difference.theirs == "no error"
 
 
+# To a product.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    products = re.search(r"scatter_reduce_?\(.*'prod'", c.history) is not None
+    powers = products and c.derives("ScatterReduce", "torch::autograd::CopySlices")
+    infinite = any(not x.isfinite().all() for x in c.floats)
+    return powers and infinite and only_theirs_is_nan(c)
+
+
+# Of a singular matrix.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    call = r"\bt\.(?:linalg\.)?det\(|(x\d+)\.det\("
+    by_minors = re.sub(call, lambda name: f"det({name[1] or ''}", c.history)
+    none = c.derives("LinalgDet") and all_that_differ(c, lambda ours, theirs: theirs == 0)
+    return none and is_result_of(c, by_minors, det=det)
+
+
+def det(input):
+    """torch.det by the first row, and what is left of the matrix without it."""
+    if input.shape[-1] == 0:
+        return torch.linalg.det(input)
+    first, below = input[..., 0, :], input[..., 1:, :]
+    minors = [
+        det(torch.cat((below[..., :i], below[..., i + 1 :]), -1)) for i in range(first.shape[-1])
+    ]
+    signs = (-1) ** torch.arange(len(minors))
+    return (first * torch.stack(minors, -1) * signs).sum(-1)
+
+
 # Far below 0.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:

@@ -95,6 +95,18 @@ def _(c: Case) -> bool:
     return refused and (hidden or is_of_nothing(c, "index_add_?"))
 
 
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    return c.aspect == "shape" and is_of_nothing(c, "addmv") and 0 not in c.theirs.shape
+
+
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    refused = r"batch_norm: expected at least 2D input|conv\dd: expected scalar type|fractional_\w+: .*\[1, 0,"
+    calls = r"batch_norm|conv\dd|fractional_max_pool\dd"
+    return c.only_ours_raises(refused) and is_of_nothing(c, calls)
+
+
 # What is looked at of a transposed convolution, though there is nothing to compute.
 @documented("**Nothing to compute**")
 def _(c: Case) -> bool:

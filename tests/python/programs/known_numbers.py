@@ -464,7 +464,9 @@ def _(c: Case) -> bool:
 @documented("**`baddbmm`** by `alpha=0`")
 def _(c: Case) -> bool:
     narrow = any(x.dtype in (torch.float16, torch.bfloat16) for x in c.used)
-    products = (r"\bb?addb?mm_?" if narrow else r"\bbaddbmm_?") + r"\(.*alpha=-?0(\.0+)?(?![.\d])"
+    products = (
+        r"\bb?addb?m[mv]_?" if narrow else r"\bbaddbmm_?"
+    ) + r"\(.*alpha=-?0(\.0+)?(?![.\d])"
     return re.search(products, c.statement) is not None and only_theirs_is_nan(c)
 
 
