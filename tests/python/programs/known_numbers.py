@@ -387,12 +387,12 @@ def _(c: Case) -> bool:
     return re.search(itself, c.history) is not None and is_unsteady(c)
 
 
-# What is left of gradients that cancel, as by both operands of a quotient that are made of one tensor, or of distances
-# that are large.
+# What is left where terms cancel, as of gradients by both operands of a quotient that are made of one tensor, or of
+# distances that are large, and what is made of that.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
-    cancels = is_derivative(c) or re.search("triplet_margin|TripletMargin", c.called) is not None
-    return c.aspect == "values" and cancels and is_within_noise(c)
+    steps = r"//|%|rounding_mode|floor|ceil|round|trunc|frac|remainder|fmod|quantize|heaviside"
+    return c.aspect == "values" and not re.search(steps, c.called) and is_within_noise(c)
 
 
 # What is left of huge terms that cancel decides on which side an activation is flat.

@@ -465,6 +465,13 @@ def _(c: Case) -> bool:
     return made and orders > 1 and lacks
 
 
+# Two products in turn, of which the first one's result is a factor in a derivative's graph.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    products = c.passes("bilinear") or c.passes_layer("Bilinear")
+    return products and "create_graph=True" in c.history and c.only_ours_raises(SECOND_TIME)
+
+
 # A vector that mv has made a matrix of, or a batch that addbmm has, keeps what it was when it was multiplied.
 @documented(KEEPS)
 def _(c: Case) -> bool:

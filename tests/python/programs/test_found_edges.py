@@ -17,6 +17,28 @@ x1 = t.tensor([-1e5, -1e19, -1e30, 2.0], requires_grad=True)
 x2 = t.special.log_ndtr(x1)
 x2.sum().backward()
 """,
+    "what is left where terms cancel, in units of itself": """
+x1 = t.tensor([2.7, 2.78], dtype=t.float64).expand((3, 3, 2)).requires_grad_()
+x2 = t.nn.functional.instance_norm(x1)
+x3 = x2 / x2.sum()
+x4 = t.tensor([1.8, -3.0], dtype=t.float64).expand((3, 3, 2)).requires_grad_()
+x5, = t.autograd.grad(x4.softmax(2).square().sum(), x4)
+x6 = x5.sum().sqrt()
+""",
+    "an infinite unit of what is left where terms cancel": """
+x1 = t.tensor([-2.06, 0.6746, 1.58]).expand((2, 2, 3)).requires_grad_()
+x2, = t.autograd.grad(x1[0].corrcoef().square().sum(), x1, create_graph=True)
+x3 = x2 / x2.sum()
+""",
+    "a third derivative where terms cancel, along a dimension that is expanded": """
+x1 = t.tensor([-1.1071, 0.35, 2.7, -1.0413, 2.2259, -1.8], dtype=t.float64).reshape((3, 2))
+x1 = x1.expand((2, 3, 2)).requires_grad_()
+x2 = x1.norm(3, 0)
+x3, = t.autograd.grad(x2.sum(), x1, create_graph=True)
+x4, = t.autograd.grad(x3.sum(), x1, create_graph=True)
+x5 = t.nn.functional.normalize(x4, 2, 0)
+x5.sum().backward()
+""",
     "integers that are pooled": """
 x1 = t.ones((1, 2, 2, 2), dtype=t.int64)
 x2 = t.nn.functional.local_response_norm(x1, 2)

@@ -7,6 +7,14 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "what a derivative of bilinear has forgotten": """
+x1, x2 = t.tensor([[0.5]]), t.tensor([[2.0]], requires_grad=True)
+x3 = t.tensor([[[0.5]]], requires_grad=True)
+x4 = t.nn.functional.bilinear(x1, x2, x3)
+x5, = t.autograd.grad(x4.sum(), x2, create_graph=True)
+x5.backward()
+x4.sum().backward()
+""",
     "strides of what has dimensions of size 1": """
 x1 = t.ones((2, 1, 3)).transpose(0, 1)
 x2 = t.tensordot(t.ones((1, 1)), x1, dims=0)

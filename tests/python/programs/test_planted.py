@@ -36,6 +36,22 @@ x3 = x2.sum()
 x3.backward()
 """,
     ),
+    "what no rounding moves": (
+        "values",
+        """
+x1 = t.tensor([1.8, -3.0], dtype=t.float64)
+x2 = x1.softmax(0)
+x3 = x2.sum() - t.fault(1, 1 + 1e-5)
+x4 = x3.sqrt()
+""",
+    ),
+    "a number that is exact": (
+        "values",
+        """
+x1 = t.tensor([0.5, 1.0], dtype=t.float16)
+x2 = (x1 - 1.0) * t.fault(1, -t.inf)
+""",
+    ),
     "the slope of a determinant": (
         "values",
         """
