@@ -299,7 +299,7 @@ DT_SPECIAL double zeta_above_zero(double s, double q) {
     last = pow(q, -s);
     if (k >= 10 && q >= 10.0) break;
     sum += last;
-    if (last < 0x1p-60 * sum) return sum;
+    if (last <= 0x1p-60 * sum) return sum;
   }
   sum += last * (q / (s - 1.0) + 0.5);
   // B_2 / 2!, B_4 / 4!, ...

@@ -234,6 +234,14 @@ def _(c: Case) -> bool:
     return lost or may_be_rounding(c) or (near and is_unsteady(c))
 
 
+# The smallest one of a singular matrix, which is what rounding leaves.
+@documented("**Factorisations**")
+def _(c: Case) -> bool:
+    if c.aspect != "values" or "linalg.cond(" not in c.statement:
+        return False
+    return any(is_singular(x, torch.finfo(x.dtype).eps) for x in c.used)
+
+
 def is_singular(x: torch.Tensor, nearly: float) -> bool:
     if x.dim() < 2 or not x.isfinite().all() or x.numel() == 0:
         return False

@@ -10,6 +10,7 @@ from programs.compare import Settings, compare  # noqa: E402
 FOUND = {
     "zeta of the least number": """
 x1 = t.special.zeta(t.tensor([2.0, 3.0, 1.5, 1.0, t.inf, -1.0]), t.tensor(-t.inf))
+x3 = t.special.zeta(t.tensor([t.inf, 1e300], dtype=t.float64), t.tensor([[-0.5], [-1.1]]))
 x2 = t.special.zeta(t.tensor([2.5, 1.5]), t.tensor([-1e300, -0.5], dtype=t.float64))
 """,
     "a gradient of log_ndtr far below 0": """
@@ -92,6 +93,23 @@ x3 = t.tensor([[[-1.0], [0.5]]], requires_grad=True)
 x4 = t.nn.functional.scaled_dot_product_attention(x1, x2, x3, is_causal=True)
 x4.sum().backward()
 """,
+    "scores that are all the least, where keys broadcast": """
+x1, x2 = t.tensor([[-1.0], [1.0]])[:, None, None], t.tensor([[[[t.inf]]]])
+x3 = t.tensor([[[[0.5]]]], requires_grad=True)
+x4 = t.nn.functional.scaled_dot_product_attention(x1[:1], x2, x3)
+x5 = t.nn.functional.scaled_dot_product_attention(x1[:1].expand(3, 1, 1, 1), x2, x3)
+x6 = t.nn.functional.scaled_dot_product_attention(x1, x2.neg(), x3)[1:]
+x5.sum().backward()
+""",
+    "a slope of soft_margin_loss that is infinite": """
+x1 = t.tensor([0.0, 0.5, -0.5], requires_grad=True)
+x2 = t.nn.functional.soft_margin_loss(x1, t.tensor([0.0, -t.inf, -t.inf]), reduction='sum')
+x2.backward()
+""",
+    "the condition of a singular matrix": """
+x1 = t.tensor([[0.5, 0.5], [1.0, 1.0]])
+x2 = t.linalg.cond(x1)
+""",
     "a query without a score": """
 x1 = t.tensor([[[[t.nan, 1.0]]]])
 x2 = t.tensor([[[[-1.0, 0.0], [1.0, 0.0]]]])
@@ -101,6 +119,10 @@ x4 = t.nn.functional.scaled_dot_product_attention(x1, x2, x2)
     "classes that nobody reads": """
 x1 = t.tensor([[[0.0]]])
 x2 = t.nn.functional.ctc_loss(x1, t.tensor([[1]]), t.full((), 0), t.full((), 1))
+""",
+    "a mask of one image for no batch of them": """
+x1 = t.ones((1, 1))
+x2 = t.nn.functional.scaled_dot_product_attention(x1, x1, x1, attn_mask=t.ones((1, 1, 1, 1)))
 """,
     "a mask with more dimensions than the scores": """
 x1 = t.ones((1, 1, 2, 2))

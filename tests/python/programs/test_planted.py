@@ -61,6 +61,13 @@ x2 = t.det(x1)
 x2.backward(gradient=t.fault(t.ones(()), t.tensor(2.0)))
 """,
     ),
+    "the condition of a matrix": (
+        "values",
+        """
+x1 = t.tensor([[0.5, 0.5], [1.0, 2.0]])
+x2 = t.linalg.cond(x1) * t.fault(1, 2)
+""",
+    ),
     "zeta of a number at a pole": (
         "values",
         """
