@@ -7,6 +7,13 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "a derivative without elements leads to less": """
+x1 = t.zeros((0,)).requires_grad_()
+x2 = t.nn.functional.cross_entropy(x1, x1)
+x3, = t.autograd.grad(x2.square(), x1, create_graph=True)
+x3.sum().backward()
+x3.backward(x3, inputs=[x2])
+""",
     "a grid of another dtype where there is nothing to sample": """
 x1 = t.zeros((1, 0, 1, 1), dtype=t.bfloat16)
 x2 = t.nn.functional.grid_sample(x1, t.tensor([[[[0.0, 0.0]]]], dtype=t.float16))
