@@ -105,22 +105,22 @@ def _(c: Case) -> bool:
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
     alone = r"'am(?:ax|in)', (?:include_self=)?False"
-    calls = extremes_behind(c, r"(?:index|scatter)_reduce")
+    calls = reductions_behind(c, "(?:index|scatter)_reduce", "am(?:ax|in)")
     return c.aspect == "values" and any(re.search(alone, call) for call in calls)
 
 
 # By a source that is longer than the index: PyTorch gives what nobody read the gradient of what was.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    pairs = [c.named(call)[-2:] for call in extremes_behind(c, "scatter_reduce")]
+    pairs = [c.named(s)[-2:] for s in reductions_behind(c, "scatter_reduce", "am(?:ax|in)|prod")]
     return c.aspect == "values" and any(len(p) == 2 and p[0].shape != p[1].shape for p in pairs)
 
 
-def extremes_behind(c: Case, names: str) -> list[str]:
-    """The calls that reduce to an extreme, if the statement goes back through one."""
+def reductions_behind(c: Case, names: str, to: str) -> list[str]:
+    """The calls that reduce to such, if the statement goes back through one."""
     if not c.derives("IndexReduce", "ScatterReduce", "torch::autograd::CopySlices", "AsStrided"):
         return []
-    return re.findall(rf".*{names}_?\(.*'am(?:ax|in)'.*", c.history)
+    return re.findall(rf".*{names}_?\(.*'(?:{to})'.*", c.history)
 
 
 # By the weight of integers: their difference, which wraps around.

@@ -101,6 +101,12 @@ x5 = t.nn.functional.scaled_dot_product_attention(x1[:1].expand(3, 1, 1, 1), x2,
 x6 = t.nn.functional.scaled_dot_product_attention(x1, x2.neg(), x3)[1:]
 x5.sum().backward()
 """,
+    "a product by a source of which a part alone is read": """
+x1 = t.tensor([[0.5, 2.0], [1.5, 0.25]], requires_grad=True)
+x2, x3 = t.tensor([[0, 1]]), x1 * 1
+x4 = t.scatter_reduce(x1, 0, x2, x3, 'prod')
+x4.sum().backward()
+""",
     "a slope of soft_margin_loss that is infinite": """
 x1 = t.tensor([0.0, 0.5, -0.5], requires_grad=True)
 x2 = t.nn.functional.soft_margin_loss(x1, t.tensor([0.0, -t.inf, -t.inf]), reduction='sum')

@@ -7,6 +7,29 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "what a backward through renorm has forgotten": """
+x1 = t.tensor([[3.0, 4.0]], requires_grad=True)
+x2 = x1.renorm(2, 0, 1.0)
+x3, = t.autograd.grad(x2.sum(), x1, create_graph=True)
+x4 = x2.mul_(2)
+x4.backward(x2.detach())
+x3.backward(t.ones_like(x3))
+""",
+    "what derivatives of sums with products and of losses have forgotten": """
+x1 = t.tensor([[0.5, 2.0], [1.5, 0.25]], requires_grad=True)
+x2 = t.addr(x1, x1[0], x1[1])
+x3, = t.autograd.grad(x2.sum(), x1, create_graph=True)
+x2.sum().backward()
+x3.sum().backward()
+""",
+    "what a loss of classes has forgotten": """
+x1 = t.tensor([[0.5, 2.0], [1.5, 0.25]], requires_grad=True)
+x2 = t.nn.functional.cross_entropy(x1, t.tensor([0, 1]))
+x3, = t.autograd.grad(x2, x1, create_graph=True)
+x2.backward()
+x4 = x3.sum()
+x4.backward()
+""",
     "what a derivative of bilinear has forgotten": """
 x1, x2 = t.tensor([[0.5]]), t.tensor([[2.0]], requires_grad=True)
 x3 = t.tensor([[[0.5]]], requires_grad=True)
