@@ -7,6 +7,12 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "the largest of no rows": """
+x1, x2 = t.zeros((0, 1)).requires_grad_(), t.zeros((0,), dtype=t.int64)
+x3 = t.nn.functional.embedding_bag(x2, x1, mode='max', offsets=t.tensor([0]))
+x4, = t.autograd.grad(x3, x1, x3.clone(), create_graph=True)
+x3.backward()
+""",
     "a derivative without elements leads to less": """
 x1 = t.zeros((0,)).requires_grad_()
 x2 = t.nn.functional.cross_entropy(x1, x1)
