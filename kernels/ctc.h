@@ -29,7 +29,7 @@ struct Sequence {
 template <class T>
 DT_MATH T log_sum(T a, T b, T c) {
   const T pair = a < b ? b : a, top = pair < c ? c : pair;
-  if (top == -math::kInfinity) return top;
+  if (top == -math::kInfinity) return a + b + c;  // one may be NaN
   return math::log(math::exp(a - top) + math::exp(b - top) + math::exp(c - top)) + top;
 }
 

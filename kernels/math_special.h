@@ -299,7 +299,7 @@ DT_SPECIAL double zeta_above_zero(double s, double q) {
     last = pow(q, -s);
     if (k >= 10 && q >= 10.0) break;
     sum += last;
-    if (last < 0x1p-60 * sum) return sum;
+    if (last <= 0x1p-60 * sum) return sum;
   }
   sum += last * (q / (s - 1.0) + 0.5);
   // B_2 / 2!, B_4 / 4!, ...
@@ -326,8 +326,8 @@ DT_SPECIAL double zeta(double s, double q) {
   if (!(s > 1.0) || q != q) return kNaN;
   if (q > 0.0) return isinf(q) ? 0.0 : zeta_above_zero(s, q);
   const double distance = distance_to_integer(q);
-  if (distance == 0.0) return kInfinity;
-  if (s != floor(s) || isinf(q)) return kNaN;
+  if (distance == 0.0 || isinf(q)) return kInfinity;
+  if (s != floor(s)) return kNaN;
   const double above = distance > 0.0 ? distance : 1.0 + distance;
   const double below = distance > 0.0 ? 1.0 - distance : -distance;
   const double from_above = zeta_above_zero(s, above), from_below = zeta_above_zero(s, below);

@@ -15,6 +15,8 @@ Tensor constant_slope(const Tensor& x);
 // What nobody else holds, in another shape: the same memory, but no view. An op that computes its
 // result in a shape of its own ends with it.
 Tensor unsafe_view(const Tensor& fresh, const Dims& sizes);
+// contiguous(x) with the strides of a new tensor, also in dimensions of size 1.
+Tensor row_major(const Tensor& x);
 // A view with every place of an expanded tensor's memory once.
 Tensor each_place(Tensor x);
 // The strides that `format` gives to a tensor like x.

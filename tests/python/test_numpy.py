@@ -1,5 +1,6 @@
 """NumPy and DLPack: the same memory from both sides."""
 
+import operator
 import subprocess
 import sys
 import warnings
@@ -70,6 +71,18 @@ def test_array_protocol(np):
     assert isinstance(x + np.ones(4, dtype=np.float32), dt.Tensor)
     assert (x * np.float32(2)).tolist() == [0, 2, 4, 6]
     assert (np.float32(2) * x).tolist() == [0, 2, 4, 6]
+
+
+@pytest.mark.parametrize(
+    "name", ["add", "sub", "mul", "truediv", "mod", "pow", "and_", "or_", "xor", "lshift", "lt"]
+)
+def test_numbers_of_numpy_on_the_left(np, name):
+    torch = pytest.importorskip("torch", reason="PyTorch is the oracle")
+    whole = name in ("and_", "or_", "xor", "lshift")
+    apply = getattr(operator, name)
+    for number in (np.int64(3), np.uint8(2)) if whole else (np.int64(3), np.float32(2.5)):
+        ours, theirs = (apply(number, t.tensor([1, 2, 5])) for t in (dt, torch))
+        assert (ours.tolist(), ours.dtype.name) == (theirs.tolist(), str(theirs.dtype)[6:])
 
 
 def test_tensor_of_arrays(np):

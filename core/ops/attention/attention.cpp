@@ -14,6 +14,7 @@
 #include "core/ops/indexing.gen.h"
 #include "core/ops/linalg.gen.h"
 #include "core/ops/nn.gen.h"
+#include "core/ops/nn/softmax.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/shapes.gen.h"
@@ -27,19 +28,10 @@ namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-// A mask as what is added to the scores, and the queries that may look nowhere. These are let look
-// everywhere, so that their softmax is a number, and get 0 after it.
-struct Bias {
-  Tensor added, blind;
-};
-
-Bias bias_of(const Tensor& mask, DType dtype) {
-  const bool is_flag = is_bool(mask.dtype());
-  const Tensor never = is_flag ? logical_not(mask) : eq(mask, kNever);
-  const Tensor blind = all(never, {{-1}}, true);
-  const Tensor closed = logical_and(never, logical_not(blind));
-  const Tensor open = is_flag ? new_zeros(mask, {}, dtype) : masked_fill(mask, blind, 0);
-  return {where(closed, kNever, to_dtype(open, dtype)), blind};
+// A mask as what is added to the scores.
+Tensor bias_of(const Tensor& mask, DType dtype) {
+  if (!is_bool(mask.dtype())) return to_dtype(mask, dtype);
+  return masked_fill(new_zeros(mask, mask.sizes(), dtype), logical_not(mask), kNever);
 }
 
 Tensor causal_mask(const Tensor& query, const Tensor& key) {
@@ -57,14 +49,11 @@ Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& m
               double dropout_p) {
   const DType narrow = q.dtype(), wide = info(narrow).compute;
   Tensor scores = matmul(to_dtype(q, wide) * factor, transpose(to_dtype(k, wide), -2, -1));
-  Bias bias;
   if (mask.defined()) {
     check_written_sizes(scores, broadcast_sizes(scores.sizes(), mask.sizes()));
-    bias = bias_of(mask, wide);
-    scores = scores + bias.added;
+    scores = scores + bias_of(mask, wide);
   }
-  Tensor weights = softmax(scores, -1);
-  if (mask.defined()) weights = masked_fill(weights, bias.blind, 0);
+  const Tensor weights = softmax_of_scores(scores);
   const Tensor y = matmul(dropout(weights, dropout_p, dropout_p != 0), to_dtype(v, wide));
   return to_dtype(y, narrow);
 }
@@ -108,8 +97,9 @@ View mask_view(const Tensor& mask, const Tensor& q, const Tensor& k) {
 }
 
 bool broadcasts_to_scores(const Tensor& mask, const Tensor& q, const Tensor& k) {
+  if (mask.ndim() > q.ndim()) return false;
   for (int d = 1; d <= mask.ndim(); ++d) {
-    const int64_t n = d == 1 ? k.size(-2) : d <= q.ndim() ? q.size(-d) : 1;
+    const int64_t n = d == 1 ? k.size(-2) : q.size(-d);
     if (mask.size(-d) != 1 && mask.size(-d) != n) return false;
   }
   return true;

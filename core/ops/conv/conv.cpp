@@ -164,8 +164,7 @@ Tensor convolve_padded(const char* op, const Tensor& input, const Tensor& weight
   }
   // A padded line is row-major, also one whose sizes of 1 have other strides.
   const bool pads_line = dims == 1 && more[0] != 0;
-  const bool turned = input.strides() != contiguous_strides(input.sizes());
-  const Tensor x = pads_line && turned ? clone(input, MemoryFormat::kContiguous) : input;
+  const Tensor x = pads_line ? row_major(input) : input;
   const Tensor whole = convolve(op, x, weight, bias, dims, c);
   Tensor y = whole;
   for (int d = 0; d < dims; ++d)

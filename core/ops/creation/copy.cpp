@@ -88,6 +88,10 @@ Tensor contiguous(const Tensor& input, MemoryFormat memory_format) {
   return clone(input, memory_format);
 }
 
+Tensor row_major(const Tensor& x) {
+  return is_row_major(x) ? x : clone(x, MemoryFormat::kContiguous);
+}
+
 const Tensor& copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
   check_copy_sizes(self, src);
   const bool shared = src.storage().get() == self.storage().get() && src.numel() > 0;

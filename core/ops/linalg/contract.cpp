@@ -243,7 +243,7 @@ Tensor tensordot_dims(const Tensor& a, const Tensor& b, IntList dims_a, IntList 
       longer.x = sum(longer.x, {{d}}, true, a.dtype());
     }
   }
-  return contiguous(multiplied(left, right, keep, keep).x);
+  return row_major(multiplied(left, right, keep, keep).x);
 }
 
 Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims) {

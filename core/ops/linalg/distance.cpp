@@ -183,7 +183,7 @@ Tensor renorm(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& m
     size = length(rows);
   }
   const Tensor scaled = mul(rows, mul(reciprocal(add(size, 1e-7)), most));
-  return contiguous(where(too_long, scaled, input));
+  return row_major(where(too_long, scaled, input));
 }
 
 const Tensor& renorm_(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& maxnorm) {

@@ -16,6 +16,7 @@ Tensor matrix_power(const Tensor& input, int64_t n) {
     const Tensor inverse = autocast::linalg_inv(input);
     return matrix_power(autocast::matmul(inverse, inverse), -(n / 2));
   }
+  if (n == -1) return autocast::linalg_inv(input);
   if (n < 0) return matrix_power(autocast::linalg_inv(input), -n);
   if (n == 0) {
     const Tensor one = eye(input.size(-1), {}, input.dtype(), input.device());

@@ -69,8 +69,10 @@ Tensor table_gradient(const Tensor& g, const Books& books, const Tensor& factors
 }
 
 Tensor max_gradient(const Tensor& g, const Tensor& chosen, const Dims& table) {
+  const Tensor none = zeros(table, g.dtype(), g.device());
+  if (table[0] == 0) return mul(none, sum(g));  // all bags are empty
   const Tensor from = masked_fill(g, lt(chosen, 0), 0);
-  return scatter_add(zeros(table, g.dtype(), g.device()), 0, clamp_min(chosen, 0), from);
+  return scatter_add(none, 0, clamp_min(chosen, 0), from);
 }
 
 // Of each entry's factor: the product of its row and its bag's gradient.

@@ -1,12 +1,17 @@
 // Softmax and its logarithm. Both gradients are functions of the result.
+#include "core/ops/nn/softmax.h"
+
 #include <initializer_list>
+#include <limits>
 
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/formula.h"
+#include "core/ops/indexing.gen.h"
 #include "core/ops/nn.gen.h"
 #include "core/ops/nn/checks.h"
+#include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
@@ -106,7 +111,14 @@ bool is_scattered(const Tensor& x, int dim) {
   return run < kFew;
 }
 
-Tensor apply(const SoftmaxOp& op, const Tensor& input, int64_t dim, DType dtype) {
+void clear_rows_of_nothing(const Tensor& y, const Tensor& x) {
+  const GradMode off(false);
+  const double none = -std::numeric_limits<double>::infinity();
+  masked_fill_(y, eq(amax(x.detach(), {{-1}}, true), none), 0);
+}
+
+Tensor apply(const SoftmaxOp& op, const Tensor& input, int64_t dim, DType dtype,
+             bool clears_rows = false) {
   const int d = wrap_dim(dim, input.ndim());
   const Tensor x = dtype == DType::kDefault ? input : to_dtype(input, dtype);
   if (x.numel() == 0 && !is_floating(x.dtype())) return clone(x);  // nothing to be refused
@@ -122,6 +134,7 @@ Tensor apply(const SoftmaxOp& op, const Tensor& input, int64_t dim, DType dtype)
     call.dim = lines.dim;
     run(op.op, call);
   });
+  if (clears_rows) clear_rows_of_nothing(y, x);
   if (!needs_graph(x)) return y;
   return record(op.node_name, y, {x}, [&op, d, saved = Saved::output(y)](BackwardCall& b) {
     b.results[0] = gradient(op, b, saved.get(b.node), d);
@@ -132,6 +145,10 @@ Tensor apply(const SoftmaxOp& op, const Tensor& input, int64_t dim, DType dtype)
 
 Tensor softmax(const Tensor& input, int64_t dim, DType dtype) {
   return apply(kSoftmax, input, dim, dtype);
+}
+
+Tensor softmax_of_scores(const Tensor& scores) {
+  return apply(kSoftmax, scores, -1, DType::kDefault, true);
 }
 
 Tensor log_softmax(const Tensor& input, int64_t dim, DType dtype) {

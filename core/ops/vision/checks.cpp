@@ -157,7 +157,8 @@ void check_grid_sample(const Tensor& input, const Tensor& grid, bool is_cubic) {
   const bool samples = grid.numel() > 0 && input.numel() > 0;
   DT_CHECK(input.dtype() == grid.dtype() || !samples, kRuntimeError, "expected scalar type ",
            type_word(input.dtype()), " but found ", type_word(grid.dtype()));
-  check_floating(input, dims == 2 ? "grid_sampler_2d_cpu_kernel_impl" : "grid_sampler3d_cpu");
+  if (samples || dims == 3)
+    check_floating(input, dims == 2 ? "grid_sampler_2d_cpu_kernel_impl" : "grid_sampler3d_cpu");
 }
 
 void check_affine_grid(const Tensor& theta, IntList size, bool align_corners) {

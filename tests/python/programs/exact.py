@@ -13,7 +13,7 @@ import torch.utils._python_dispatch
 import torch.utils._pytree
 
 from .case import Case
-from .elements import beyond_tolerance, numbers_of
+from .elements import beyond_tolerance, numbers_of, same
 from .tensors import largest
 
 
@@ -70,14 +70,17 @@ class _Noise(torch.utils._python_dispatch.TorchDispatchMode):
         made = function(*arguments, **(named or {}))
         if function._schema.is_mutable or any(r.alias_info for r in function._schema.returns):
             return made
+        tensors = [x for x in arguments if isinstance(x, torch.Tensor) and x.is_floating_point()]
+        if not tensors or function.overloadpacket is torch.ops.aten._to_copy:
+            return made  # rounded once, if at all
         return torch.utils._pytree.tree_map_only(torch.Tensor, self._moved, made)
 
     def _moved(self, x: torch.Tensor) -> torch.Tensor:
-        if not x.is_floating_point() or x._is_zerotensor():
-            return x
+        if not x.is_floating_point() or x._is_zerotensor() or x.is_meta:
+            return x  # of a zero tensor PyTorch asks the meta device for the shape
         with torch.no_grad():
             signs = torch.rand(x.shape, generator=self.generator).sub(0.5).sign().to(x.dtype)
-            return x + x * signs * torch.finfo(x.dtype).eps
+            return torch.where(x.isfinite(), x + x * signs * torch.finfo(x.dtype).eps, x)
 
 
 # How many times a program is run with noise, and how much farther than that ours may be off: an op that sums has a
@@ -94,17 +97,23 @@ def is_within_noise(c: Case) -> bool:
     if not isinstance(c.theirs, torch.Tensor) or not c.theirs.is_floating_point():
         return False
     ours, theirs = (numbers_of(t) for t in (c.difference.ours, c.difference.theirs))
-    if not torch.equal(ours.isfinite(), theirs.isfinite()):
-        return False
-    moved = torch.zeros_like(theirs)
+    moved, of_other_kind = torch.zeros_like(theirs), torch.zeros_like(theirs, dtype=torch.bool)
     for seed in range(SAMPLES):
         with _Noise(seed):
             other = result_of(c.history, c.difference.place)
         if not isinstance(other, torch.Tensor) or other.shape != c.theirs.shape:
             return False
-        distance = (other.detach().double().flatten() - theirs).abs()
-        moved = torch.maximum(moved, distance.nan_to_num(0, 0, 0))
-    return not bool((beyond_tolerance(c) & ((ours - theirs).abs() > LEEWAY * moved)).any())
+        other = other.detach().double().flatten()
+        moved = torch.maximum(moved, (other - theirs).abs().nan_to_num(0, 0, 0))
+        of_other_kind |= is_of_other_kind(other, theirs)
+    beyond = (ours - theirs).abs() > LEEWAY * moved
+    beyond = torch.where(is_of_other_kind(ours, theirs), ~of_other_kind, beyond)
+    return not bool((beyond_tolerance(c) & beyond).any())
+
+
+def is_of_other_kind(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Where one of the two is infinite or NaN, and the other is not, or otherwise."""
+    return ~same(x, y) & ~(x.isfinite() & y.isfinite())
 
 
 def result_in(dtype: torch.dtype, program: str, place: str) -> object:

@@ -81,6 +81,39 @@ def _(c: Case) -> bool:
     )
 
 
+@documented("**`scaled_dot_product_attention`** refuses a mask")
+def _(c: Case) -> bool:
+    operands = re.findall(r"attention\(x\d+, (x\d+), (x\d+)", c.statement)
+    unequal = any(c.tensors[v].shape[-2] != c.tensors[k].shape[-2] for k, v in operands)
+    return unequal and c.only_ours_raises(
+        "attention: Expected size for first two dimensions of batch"
+    )
+
+
+# Means of nothing and of squares.
+@documented("Convolutions of integers also work for dilated `int32` and `uint8`; pooling")
+def _(c: Case) -> bool:
+    pools = re.search(r"\b(avg_pool\dd|local_response_norm)\(", c.statement) is not None
+    integral = any(x.dtype is torch.int64 for x in c.used)
+    refused = c.only_ours_raises("\"avg_pool\\dd\" not implemented for 'Long'")
+    return pools and integral and refused
+
+
+@documented("convolutions of `int64` do not. `max_pool1d` and `lp_pool` take integers")
+def _(c: Case) -> bool:
+    refused = "\"(max|avg)_pool\\dd(_impl)?\" not implemented for '(Long|Int|Short|Char|Byte|Bool)'"
+    pools = re.search(r"\b(max_pool1d\w*|lp_pool\dd)\(", c.statement) is not None
+    return pools and c.only_theirs_raises(refused)
+
+
+# A mask of one dimension.
+@documented("**`scaled_dot_product_attention`** refuses a mask")
+def _(c: Case) -> bool:
+    masks = re.findall(r"attention\(.*attn_mask=(x\d+)", c.statement)
+    lines = any(x.dim() == 1 for x in c.named(" ".join(masks)))
+    return lines and c.only_theirs_raises("^IndexError: Dimension out of range .* but got -2")
+
+
 # PyTorch overwrites the inverse that its gradient needs.
 @documented("**More is taken**")
 def _(c: Case) -> bool:

@@ -43,9 +43,10 @@ def _(c: Case) -> bool:
 # PyTorch multiplies the exponential before it divides.
 @documented("What overflows on the way")
 def _(c: Case) -> bool:
-    return c.derives("SoftMarginLoss", "Hypot") and all_that_differ(
-        c, lambda ours, theirs: ours.isfinite() & ~theirs.isfinite()
-    )
+    def overflows(ours, theirs):
+        return (ours.isfinite() & theirs.isinf()) | (~ours.isnan() & theirs.isnan())
+
+    return c.derives("SoftMarginLoss", "Hypot") and all_that_differ(c, overflows)
 
 
 @documented("**Where PyTorch is wrong**")
@@ -104,22 +105,22 @@ def _(c: Case) -> bool:
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
     alone = r"'am(?:ax|in)', (?:include_self=)?False"
-    calls = extremes_behind(c, r"(?:index|scatter)_reduce")
+    calls = reductions_behind(c, "(?:index|scatter)_reduce", "am(?:ax|in)")
     return c.aspect == "values" and any(re.search(alone, call) for call in calls)
 
 
 # By a source that is longer than the index: PyTorch gives what nobody read the gradient of what was.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    pairs = [c.named(call)[-2:] for call in extremes_behind(c, "scatter_reduce")]
+    pairs = [c.named(s)[-2:] for s in reductions_behind(c, "scatter_reduce", "am(?:ax|in)|prod")]
     return c.aspect == "values" and any(len(p) == 2 and p[0].shape != p[1].shape for p in pairs)
 
 
-def extremes_behind(c: Case, names: str) -> list[str]:
-    """The calls that reduce to an extreme, if the statement goes back through one."""
+def reductions_behind(c: Case, names: str, to: str) -> list[str]:
+    """The calls that reduce to such, if the statement goes back through one."""
     if not c.derives("IndexReduce", "ScatterReduce", "torch::autograd::CopySlices", "AsStrided"):
         return []
-    return re.findall(rf".*{names}_?\(.*'am(?:ax|in)'.*", c.history)
+    return re.findall(rf".*{names}_?\(.*'(?:{to})'.*", c.history)
 
 
 # By the weight of integers: their difference, which wraps around.
@@ -412,6 +413,14 @@ def _(c: Case) -> bool:
     return vanishes and "zeta(" in c.statement and bool(is_of_large(c)[differing(c)].all())
 
 
+# Of a pole.
+@documented("A NaN in either argument of an incomplete Gamma or of `zeta`")
+def _(c: Case) -> bool:
+    pole = all_that_differ(c, lambda ours, theirs: ours.isnan() & theirs.isinf())
+    unknown = any(bool(x.isnan().any()) for x in c.used if x is not c.theirs)
+    return pole and unknown and re.search(r"\bzeta\(", c.statement) is not None
+
+
 def is_of_large(c: Case) -> torch.Tensor:
     """Which elements are made of a large one."""
     large = torch.zeros(c.theirs.shape, dtype=torch.bool)
@@ -441,10 +450,54 @@ def _(c: Case) -> bool:
 
 @documented("**`ctc_loss`** refuses classes out of range")
 def _(c: Case) -> bool:
-    target = re.search(r"ctc_loss: Target (-?\d+) is out of bounds", c.difference.ours)
+    target = re.search(r"ctc_loss: (?:Target|index) (-?\d+) is out of bounds", c.difference.ours)
     classes = next((x.shape[-1] for x in c.used if x.is_floating_point() and x.dim() > 1), None)
     none = target is not None and classes is not None and not 0 <= int(target[1]) < classes
     return none and c.difference.theirs == "no error"
+
+
+# To a product.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    products = re.search(r"scatter_reduce_?\(.*'prod'", c.history) is not None
+    powers = products and c.derives("ScatterReduce", "torch::autograd::CopySlices")
+    infinite = any(not x.isfinite().all() for x in c.floats)
+    return powers and infinite and only_theirs_is_nan(c)
+
+
+# Of a singular matrix.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    call = r"\bt\.(?:linalg\.)?det\(|(x\d+)\.det\("
+    by_minors = re.sub(call, lambda name: f"det({name[1] or ''}", c.history)
+    none = c.derives("LinalgDet") and all_that_differ(c, lambda ours, theirs: theirs == 0)
+    return none and is_result_of(c, by_minors, det=det)
+
+
+def det(input):
+    """torch.det by the first row, and what is left of the matrix without it."""
+    if input.shape[-1] == 0:
+        return torch.linalg.det(input)
+    first, below = input[..., 0, :], input[..., 1:, :]
+    minors = [
+        det(torch.cat((below[..., :i], below[..., i + 1 :]), -1)) for i in range(first.shape[-1])
+    ]
+    signs = (-1) ** torch.arange(len(minors))
+    return (first * torch.stack(minors, -1) * signs).sum(-1)
+
+
+# Far below 0.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    by_tail = c.history.replace("t.special.log_ndtr(", "log_ndtr(")
+    return c.derives("SpecialLogNdtr") and is_result_of(c, by_tail, log_ndtr=log_ndtr)
+
+
+def log_ndtr(input):
+    """torch.special.log_ndtr by what it is below -1, which has a gradient."""
+    low, high = input.clamp_max(-1), input.clamp_min(-1)
+    tail = torch.log(torch.special.erfcx(low * -math.sqrt(0.5)) / 2) - low * low / 2
+    return torch.where(input < -1, tail, torch.special.log_ndtr(high))
 
 
 @documented("**Numbers beyond a narrow dtype**")

@@ -114,7 +114,15 @@ def _(c: Case) -> bool:
 @documented("**Infinities** in a backward")
 def _(c: Case) -> bool:
     masked = "is_causal=True" in c.history and c.passes("scaled_dot_product_attention")
-    return masked and only_theirs_is_nan(c) and may_overflow(c, r"_scaled_dot\w+_backward")
+    return masked and only_theirs_is_nan(c) and may_overflow(c, r"_scaled_dot\w+_backward|b?mm")
+
+
+# Of few keys PyTorch takes a query whose scores are NaN for one that sees none of them.
+@documented("**`scaled_dot_product_attention`** refuses a mask")
+def _(c: Case) -> bool:
+    attends = "scaled_dot_product_attention(" in c.statement
+    hidden = attends and all_that_differ(c, lambda ours, theirs: ours.isnan() & (theirs == 0))
+    return hidden and may_overflow(c, r"_scaled_dot_product_flash\w+")
 
 
 # Corners outside of the image, and neighbours whose difference is taken.

@@ -6,7 +6,7 @@ import re
 
 import torch
 
-from .case import Case, documented, graph_of, is_derivative, keeps
+from .case import SECOND_TIME, Case, documented, graph_of, is_derivative, keeps
 from .elements import all_that_differ
 
 # A call in place.
@@ -95,6 +95,18 @@ def _(c: Case) -> bool:
     return refused and (hidden or is_of_nothing(c, "index_add_?"))
 
 
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    return c.aspect == "shape" and is_of_nothing(c, "addmv") and 0 not in c.theirs.shape
+
+
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    refused = r"batch_norm: expected at least 2D input|conv\dd: expected scalar type|fractional_\w+: .*\[1, 0,"
+    calls = r"batch_norm|conv\dd|fractional_max_pool\dd"
+    return c.only_ours_raises(refused) and is_of_nothing(c, calls)
+
+
 # What is looked at of a transposed convolution, though there is nothing to compute.
 @documented("**Nothing to compute**")
 def _(c: Case) -> bool:
@@ -143,6 +155,15 @@ def _(c: Case) -> bool:
     more = c.aspect == "requires_grad" and c.difference.ours == "True" and is_derivative(c)
     nodes = {n for x in c.derived for n in graph_of(x) if n.name() == "LinalgDetBackward0"}
     return more and any(keeps(n, lambda x: x.numel() == 0) for n in nodes)
+
+
+# What is asked for is not behind it in PyTorch.
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    none = len(c.derived) > 0 and all(x.numel() == 0 for x in c.derived)
+    behind = {n for x in c.derived for n in graph_of(x)}
+    apart = c.asked is not None and behind.isdisjoint(c.asked)
+    return none and apart and c.only_ours_raises(SECOND_TIME)
 
 
 # PyTorch gives its input back.

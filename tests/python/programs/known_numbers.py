@@ -234,6 +234,14 @@ def _(c: Case) -> bool:
     return lost or may_be_rounding(c) or (near and is_unsteady(c))
 
 
+# The smallest one of a singular matrix, which is what rounding leaves.
+@documented("**Factorisations**")
+def _(c: Case) -> bool:
+    if c.aspect != "values" or "linalg.cond(" not in c.statement:
+        return False
+    return any(is_singular(x, torch.finfo(x.dtype).eps) for x in c.used)
+
+
 def is_singular(x: torch.Tensor, nearly: float) -> bool:
     if x.dim() < 2 or not x.isfinite().all() or x.numel() == 0:
         return False
@@ -387,12 +395,12 @@ def _(c: Case) -> bool:
     return re.search(itself, c.history) is not None and is_unsteady(c)
 
 
-# What is left of gradients that cancel, as by both operands of a quotient that are made of one tensor, or of distances
-# that are large.
+# What is left where terms cancel, as of gradients by both operands of a quotient that are made of one tensor, or of
+# distances that are large, and what is made of that.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
-    cancels = is_derivative(c) or re.search("triplet_margin|TripletMargin", c.called) is not None
-    return c.aspect == "values" and cancels and is_within_noise(c)
+    steps = r"//|%|rounding_mode|floor|ceil|round|trunc|frac|remainder|fmod|quantize|heaviside"
+    return c.aspect == "values" and not re.search(steps, c.called) and is_within_noise(c)
 
 
 # What is left of huge terms that cancel decides on which side an activation is flat.
@@ -464,7 +472,9 @@ def _(c: Case) -> bool:
 @documented("**`baddbmm`** by `alpha=0`")
 def _(c: Case) -> bool:
     narrow = any(x.dtype in (torch.float16, torch.bfloat16) for x in c.used)
-    products = (r"\bb?addb?mm_?" if narrow else r"\bbaddbmm_?") + r"\(.*alpha=-?0(\.0+)?(?![.\d])"
+    products = (
+        r"\bb?addb?m[mv]_?" if narrow else r"\bbaddbmm_?"
+    ) + r"\(.*alpha=-?0(\.0+)?(?![.\d])"
     return re.search(products, c.statement) is not None and only_theirs_is_nan(c)
 
 

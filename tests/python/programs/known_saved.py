@@ -465,6 +465,30 @@ def _(c: Case) -> bool:
     return made and orders > 1 and lacks
 
 
+# Ops of several steps, of which an earlier one's result is a factor in the derivative's graph.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    return c.only_ours_raises(SECOND_TIME) and shares_steps(
+        c, "bilinear|renorm_?|addr_?", "Bilinear"
+    )
+
+
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    here_one = shares_steps(c, "cross_entropy|group_norm", "CrossEntropyLoss|GroupNorm")
+    return c.only_theirs_raises(SECOND_TIME) and here_one
+
+
+def shares_steps(c: Case, calls: str, layers: str) -> bool:
+    """Whether it goes back through one of these, or through a derivative with a graph where there is one of these."""
+    if "create_graph=True" not in c.history:
+        return False
+    behind = {n for x in c.derived for n in graph_of(x)}
+    made = any(x.grad_fn in behind for x in c.returned)
+    through = c.passes(f"(?:{calls})") or c.passes_layer(f"(?:{layers})")
+    return through or (made and re.search(rf"\b({calls}|{layers})\(", c.history) is not None)
+
+
 # A vector that mv has made a matrix of, or a batch that addbmm has, keeps what it was when it was multiplied.
 @documented(KEEPS)
 def _(c: Case) -> bool:

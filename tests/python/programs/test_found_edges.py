@@ -8,57 +8,131 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
-    "a grid of another dtype where there is nothing to sample": """
-x1 = t.zeros((1, 0, 1, 1), dtype=t.bfloat16)
-x2 = t.nn.functional.grid_sample(x1, t.tensor([[[[0.0, 0.0]]]], dtype=t.float16))
-x3 = t.tensor([[[[1.5]]]], requires_grad=True)
-x4 = t.nn.functional.grid_sample(x3, t.zeros((1, 0, 0, 2), dtype=t.float64))
+    "zeta of the least number": """
+x1 = t.special.zeta(t.tensor([2.0, 3.0, 1.5, 1.0, t.inf, -1.0]), t.tensor(-t.inf))
+x3 = t.special.zeta(t.tensor([t.inf, 1e300], dtype=t.float64), t.tensor([[-0.5], [-1.1]]))
+x2 = t.special.zeta(t.tensor([2.5, 1.5]), t.tensor([-1e300, -0.5], dtype=t.float64))
+""",
+    "a gradient of log_ndtr far below 0": """
+x1 = t.tensor([-1e5, -1e19, -1e30, 2.0], requires_grad=True)
+x2 = t.special.log_ndtr(x1)
+x2.sum().backward()
+""",
+    "what is left where terms cancel, in units of itself": """
+x1 = t.tensor([2.7, 2.78], dtype=t.float64).expand((3, 3, 2)).requires_grad_()
+x2 = t.nn.functional.instance_norm(x1)
+x3 = x2 / x2.sum()
+x4 = t.tensor([1.8, -3.0], dtype=t.float64).expand((3, 3, 2)).requires_grad_()
+x5, = t.autograd.grad(x4.softmax(2).square().sum(), x4)
+x6 = x5.sum().sqrt()
+""",
+    "an infinite unit of what is left where terms cancel": """
+x1 = t.tensor([-2.06, 0.6746, 1.58]).expand((2, 2, 3)).requires_grad_()
+x2, = t.autograd.grad(x1[0].corrcoef().square().sum(), x1, create_graph=True)
+x3 = x2 / x2.sum()
+""",
+    "a third derivative where terms cancel, along a dimension that is expanded": """
+x1 = t.tensor([-1.1071, 0.35, 2.7, -1.0413, 2.2259, -1.8], dtype=t.float64).reshape((3, 2))
+x1 = x1.expand((2, 3, 2)).requires_grad_()
+x2 = x1.norm(3, 0)
+x3, = t.autograd.grad(x2.sum(), x1, create_graph=True)
+x4, = t.autograd.grad(x3.sum(), x1, create_graph=True)
+x5 = t.nn.functional.normalize(x4, 2, 0)
+x5.sum().backward()
+""",
+    "integers that are pooled": """
+x1 = t.ones((1, 2, 2, 2), dtype=t.int64)
+x2 = t.nn.functional.local_response_norm(x1, 2)
+x3 = t.ones((0, 1, 1), dtype=t.int64)
+x4 = t.nn.functional.avg_pool1d(x3, 1)
+x5 = t.nn.functional.max_pool1d(x3, 1)
+x6 = t.ones((2, 2, 2, 2), dtype=t.uint8)
+x7 = t.nn.functional.lp_pool2d(x6, 1, 1)
+""",
+    "the gradient of a product with infinities": """
+x1 = t.tensor([-t.inf, 1.0], requires_grad=True)
+x2 = t.scatter_reduce(x1, 0, t.zeros((0,), dtype=t.int64), t.zeros((0,)), 'prod')
+x3 = x2.sum()
+x3.backward()
+""",
+    "a path of NaN": """
+x1 = t.tensor([[t.nan, 0.0]])
+x2 = t.nn.functional.ctc_loss(x1, t.tensor([0]), t.tensor([1]), t.tensor([1]), blank=1)
+x3 = t.nn.functional.ctc_loss(x1, t.tensor([1]), t.tensor([1]), t.tensor([1]))
+x4 = t.tensor([[0.5, -1.0], [t.nan, -t.inf]])
+x5 = t.nn.functional.ctc_loss(x4, t.tensor([1]), t.tensor([2]), t.tensor([1]), zero_infinity=True)
+""",
+    "the gradient of a determinant that is 0": """
+x1 = t.tensor([[[0.5, 1.0], [0.5, 1.0]]], requires_grad=True)
+x2 = t.linalg.det(x1)
+x3 = x2.sum()
+x3.backward()
+""",
+    "addmv of an infinity by 0": """
+x1 = t.zeros((1,), dtype=t.float16)
+x2 = t.addmv(x1, t.tensor([[-t.inf]], dtype=t.float16), x1, alpha=0)
+x3, x4 = t.zeros((1,)), t.zeros((0, 3))
+x5 = t.addmv(x3, x4, t.zeros((3,)))
+""",
+    "zeta of NaN at a pole": """
+x1 = t.tensor([t.nan, 2.0])
+x2 = t.special.zeta(x1, t.tensor(-2.0))
+""",
+    "attention of more or fewer values than keys": """
+x1, x2 = t.ones((1, 2, 1, 1)), t.ones((1, 2, 2, 1))
+x3 = t.nn.functional.scaled_dot_product_attention(x1, x1, x2)
+x4 = t.nn.functional.scaled_dot_product_attention(x1, x2, x1)
+""",
+    "a mask of one dimension": """
+x1, x2 = t.ones((2, 1, 1, 1)), t.ones((1,))
+x3 = t.nn.functional.scaled_dot_product_attention(x1, x1, x1, attn_mask=x2)
+""",
+    "the slope of what a row without a score hides": """
+x1, x2 = t.tensor([[[0.0, 1.0]]]), t.tensor([[[t.inf, -1.0], [0.0, 1.0]]])
+x3 = t.tensor([[[-1.0], [0.5]]], requires_grad=True)
+x4 = t.nn.functional.scaled_dot_product_attention(x1, x2, x3, is_causal=True)
 x4.sum().backward()
 """,
-    "attention of no values looks at no sizes": """
-x1 = t.tensor([[[0.5]]], requires_grad=True)
-x2 = t.tensor([[[0.25]]], requires_grad=True)
-x3 = t.nn.functional.scaled_dot_product_attention(x1, x2, t.zeros((0, 1, 3)))
-x3.sum().backward()
-x4 = t.nn.functional.scaled_dot_product_attention(t.zeros((0, 2)), t.zeros((2, 0, 2)), t.ones((1, 4)))
-x5 = t.nn.functional.scaled_dot_product_attention(t.ones((1, 3, 2)), t.ones((1, 5, 2)), t.ones((0, 5, 2)))
+    "scores that are all the least, where keys broadcast": """
+x1, x2 = t.tensor([[-1.0], [1.0]])[:, None, None], t.tensor([[[[t.inf]]]])
+x3 = t.tensor([[[[0.5]]]], requires_grad=True)
+x4 = t.nn.functional.scaled_dot_product_attention(x1[:1], x2, x3)
+x5 = t.nn.functional.scaled_dot_product_attention(x1[:1].expand(3, 1, 1, 1), x2, x3)
+x6 = t.nn.functional.scaled_dot_product_attention(x1, x2.neg(), x3)[1:]
+x5.sum().backward()
 """,
-    "attention of no features is a mean of the values": """
-x1 = t.nn.functional.scaled_dot_product_attention(t.zeros((1, 1, 0)), t.zeros((2, 0)), t.tensor([[[0.5], [2.0]]]))
+    "a product by a source of which a part alone is read": """
+x1 = t.tensor([[0.5, 2.0], [1.5, 0.25]], requires_grad=True)
+x2, x3 = t.tensor([[0, 1]]), x1 * 1
+x4 = t.scatter_reduce(x1, 0, x2, x3, 'prod')
+x4.sum().backward()
+""",
+    "a slope of soft_margin_loss that is infinite": """
+x1 = t.tensor([0.0, 0.5, -0.5], requires_grad=True)
+x2 = t.nn.functional.soft_margin_loss(x1, t.tensor([0.0, -t.inf, -t.inf]), reduction='sum')
+x2.backward()
+""",
+    "the condition of a singular matrix": """
+x1 = t.tensor([[0.5, 0.5], [1.0, 1.0]])
+x2 = t.linalg.cond(x1)
+""",
+    "a query without a score": """
+x1 = t.tensor([[[[t.nan, 1.0]]]])
+x2 = t.tensor([[[[-1.0, 0.0], [1.0, 0.0]]]])
+x3 = t.nn.functional.scaled_dot_product_attention(x1, x2, x2, is_causal=True)
+x4 = t.nn.functional.scaled_dot_product_attention(x1, x2, x2)
+""",
+    "classes that nobody reads": """
+x1 = t.tensor([[[0.0]]])
+x2 = t.nn.functional.ctc_loss(x1, t.tensor([[1]]), t.full((), 0), t.full((), 1))
+""",
+    "a mask of one image for no batch of them": """
+x1 = t.ones((1, 1))
+x2 = t.nn.functional.scaled_dot_product_attention(x1, x1, x1, attn_mask=t.ones((1, 1, 1, 1)))
 """,
     "a mask with more dimensions than the scores": """
 x1 = t.ones((1, 1, 2, 2))
 x2 = t.nn.functional.scaled_dot_product_attention(x1, x1, x1, t.zeros((3, 1, 2, 2)))
-""",
-    "the mean loss of no classes": """
-x1 = t.zeros((0, 0), requires_grad=True)
-x2 = t.nn.functional.cross_entropy(x1, t.zeros((0,), dtype=t.int64))
-x3 = t.nn.functional.cross_entropy(t.zeros((2, 0, 0)), t.zeros((2, 0), dtype=t.int64), reduction='sum')
-x3 = t.zeros((0, 1))
-x4 = t.nn.functional.linear_cross_entropy(x3, x3, t.zeros((0,), dtype=t.int64), reduction='none')
-x2.backward()
-""",
-    "a share of each of no classes": """
-x1 = t.zeros((2, 0), requires_grad=True)
-x2 = t.nn.functional.cross_entropy(x1, t.full((2,), -100), label_smoothing=0.1, reduction='none')
-x3 = t.nn.functional.cross_entropy(x1, t.full((2,), -100), label_smoothing=0.1, reduction='sum')
-x3.backward()
-with t.autocast("cpu", t.bfloat16):
-    x4 = t.nn.functional.cross_entropy(x1.bfloat16(), t.full((2,), -100), reduction='sum')
-""",
-    "attention of integers to nothing": """
-x1, x2 = t.ones((2, 3), dtype=t.int64), t.zeros((0, 3), dtype=t.int64)
-x3 = t.nn.functional.scaled_dot_product_attention(x1, x2, x2)
-""",
-    "a class of none": """
-x1 = t.nn.functional.cross_entropy(t.zeros((2, 0)), t.zeros((2,), dtype=t.int64))
-""",
-    "the condition of no elements": """
-x1 = t.linalg.cond(t.zeros((0, 1)), t.inf)
-x2 = t.linalg.cond(t.zeros((2, 1, 0)), 1)
-""",
-    "no zero points": """
-x1 = t.fake_quantize_per_channel_affine(t.zeros((0,)), t.zeros((0,)), t.zeros((0,), dtype=t.int32), 0, 0, 0)
 """,
     "an integer factor of 16-bit floats that is written": """
 x1 = t.tensor([0.5, 2.0], dtype=t.bfloat16, requires_grad=True)

@@ -7,6 +7,50 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "what a backward through renorm has forgotten": """
+x1 = t.tensor([[3.0, 4.0]], requires_grad=True)
+x2 = x1.renorm(2, 0, 1.0)
+x3, = t.autograd.grad(x2.sum(), x1, create_graph=True)
+x4 = x2.mul_(2)
+x4.backward(x2.detach())
+x3.backward(t.ones_like(x3))
+""",
+    "what derivatives of sums with products and of losses have forgotten": """
+x1 = t.tensor([[0.5, 2.0], [1.5, 0.25]], requires_grad=True)
+x2 = t.addr(x1, x1[0], x1[1])
+x3, = t.autograd.grad(x2.sum(), x1, create_graph=True)
+x2.sum().backward()
+x3.sum().backward()
+""",
+    "what a loss of classes has forgotten": """
+x1 = t.tensor([[0.5, 2.0], [1.5, 0.25]], requires_grad=True)
+x2 = t.nn.functional.cross_entropy(x1, t.tensor([0, 1]))
+x3, = t.autograd.grad(x2, x1, create_graph=True)
+x2.backward()
+x4 = x3.sum()
+x4.backward()
+""",
+    "what a derivative of bilinear has forgotten": """
+x1, x2 = t.tensor([[0.5]]), t.tensor([[2.0]], requires_grad=True)
+x3 = t.tensor([[[0.5]]], requires_grad=True)
+x4 = t.nn.functional.bilinear(x1, x2, x3)
+x5, = t.autograd.grad(x4.sum(), x2, create_graph=True)
+x5.backward()
+x4.sum().backward()
+""",
+    "strides of what has dimensions of size 1": """
+x1 = t.ones((2, 1, 3)).transpose(0, 1)
+x2 = t.tensordot(t.ones((1, 1)), x1, dims=0)
+x3 = x1.renorm(2, 0, 0.5)
+x4 = t.ones((2, 1)).t().renorm(2, 1, 0.5)
+x5 = t.renorm(t.ones((2, 3, 1, 1)).to(memory_format=t.channels_last), 2, 0, 0.5)
+""",
+    "strides of inverse powers": """
+x1 = t.eye(2).expand(1, 2, 2)
+x2 = t.linalg.matrix_power(x1, -1)
+x3 = t.linalg.matrix_power(x1, -2)
+x4 = t.linalg.matrix_power(t.full((2, 1, 1), 2.0), -1)
+""",
     "a transposed convolution with more of an output than fits a stride": """
 x1 = t.ones(1, 1, 2).movedim(-1, 1)
 x2 = t.nn.functional.conv_transpose1d(t.ones(2, 1, 5), x1, output_padding=1, dilation=2)

@@ -494,7 +494,10 @@ _REFLECTED = {
     "rshift": _ops.bitwise_right_shift,
 }
 # What one of NumPy's numbers on the left needs besides.
-_SWAPPED = {"add": _ops.add, "mul": _ops.mul, "sub": _ops.rsub}
+_SWAPPED = {
+    "add": _ops.add, "mul": _ops.mul, "sub": _ops.rsub, "and": _ops.bitwise_and, "or": _ops.bitwise_or,
+    "xor": _ops.bitwise_xor, "pow": lambda tensor, number: _ops.pow(number, tensor),
+}  # fmt: skip
 
 
 def _operate(name: str, a, b):
