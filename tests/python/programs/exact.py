@@ -104,7 +104,7 @@ def is_within_noise(c: Case) -> bool:
             return False
         distance = (other.detach().double().flatten() - theirs).abs()
         moved = torch.maximum(moved, distance.nan_to_num(0, 0, 0))
-    return not bool((beyond_tolerance(c) & ((ours - theirs).abs() > LEEWAY * moved)).any())
+    return bool((~beyond_tolerance(c) | ((ours - theirs).abs() <= LEEWAY * moved)).all())
 
 
 def result_in(dtype: torch.dtype, program: str, place: str) -> object:
@@ -216,8 +216,8 @@ def converted(c: Case, call: str, which: Callable[[torch.Tensor], bool], by: str
     lines = c.history.split("\n")
     for i, line in enumerate(lines):
         if re.search(call, line):
-            made, equals, of = line.rpartition(" = ")
-            lines[i] = made + equals + re.sub(r"\bx\d+\b", operand, of)
+            written, of = re.fullmatch(r"((?:.*? \S{0,2}= )?)(.*)", line).groups()
+            lines[i] = written + re.sub(r"\bx\d+\b", operand, of)
     return "\n".join(lines)
 
 

@@ -1,0 +1,81 @@
+"""What random programs have found of floats of 16 bits, and of losses and powers at their ends, reduced; the others are
+in test_found.py."""
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
+
+from programs.compare import Settings, compare  # noqa: E402
+
+FOUND = {
+    "the length of a row is not rounded before it is too long": """
+x1 = t.tensor([[0.0, 0.18, 1.0], [0.19, 0.0, 0.31]], dtype=t.bfloat16).requires_grad_()
+x2 = x1.renorm(1, 0, 0.5)
+x2.sum().backward()
+x3 = t.tensor([[1.0, 0.125]], dtype=t.bfloat16).requires_grad_()
+x4 = (x3 * 1).renorm_(3, 0, 1.0)
+x4.square().sum().backward()
+""",
+    "the slope of a row that float16 cannot square": """
+x1 = t.tensor([[0.67, -0.95, 1.66, 30000.0]], dtype=t.float16).requires_grad_()
+x2 = x1.renorm(t.inf, 0, 2.0)
+x2.square().sum().backward()
+""",
+    "the curve of what was pooled": """
+x1 = t.tensor([[[-0.04, 3.4, 1.68]]], dtype=t.float16).requires_grad_()
+x2 = t.nn.functional.lp_pool1d(x1.exp(), 0.5, 1)
+x3, = t.autograd.grad(x2.square().sum(), x1, create_graph=True)
+x3.square().sum().backward()
+""",
+    "the mean of squares of which float16 cannot hold one": """
+x1, x2 = t.tensor([300.0, 1.0], dtype=t.float16), t.zeros(2, dtype=t.float16)
+x3 = t.nn.functional.mse_loss(x1, x2)
+m1 = t.nn.MSELoss()
+x4 = m1(x1, x2)
+""",
+    "the mean of losses of which float16 cannot hold the sum": """
+x1 = t.tensor([[6e4, -6e4], [1.0, 2.0], [1.0, 2.0]], dtype=t.float16)
+x2, x3 = t.tensor([1, 1, 1]), t.tensor([2.0, 2.0], dtype=t.float16)
+x4 = t.nn.functional.cross_entropy(x1, x2)
+x5 = t.nn.functional.nll_loss(x1, x2, weight=x3)
+""",
+    "where a point lies in an image of bfloat16": """
+x1 = t.tensor([[[[0.0]]], [[[1.0]]]], dtype=t.bfloat16)
+x2 = t.tensor([[[[0.0, 0.0]]], [[[0.0, 0.5]]]], dtype=t.bfloat16)
+x3 = t.nn.functional.grid_sample(x1, x2, "bicubic", "border")
+""",
+    "a probability that is certain and right, in float16": """
+x1, x2 = (t.tensor([0.0, 1.0], dtype=t.float16, requires_grad=b) for b in (True, False))
+x3 = t.nn.functional.binary_cross_entropy(x1, x2)
+x3.backward()
+""",
+    "the curve of a probability that is certain": """
+x1 = t.tensor([0.0, 1.0, 0.0, 1.0, 0.25], dtype=t.float64).requires_grad_()
+x2 = t.tensor([0.5, 0.25, 0.0, 1.0, 0.75], dtype=t.float64).requires_grad_()
+x3 = t.nn.functional.binary_cross_entropy(x1, x2, reduction="none")
+x4, = t.autograd.grad(x3.sum(), x1, create_graph=True)
+x4.sum().backward()
+x5 = x1.detach().float().requires_grad_()
+x6, = t.autograd.grad(t.nn.functional.binary_cross_entropy(x5, x2.detach().float()), x5, create_graph=True)
+x6.sum().backward()
+""",
+    "the curve of a product without what was there": """
+x1 = t.tensor([-0.01, 2.0], dtype=t.float16).requires_grad_()
+x2 = t.tensor([1.64], dtype=t.float16)
+x3 = x1.scatter_reduce(0, t.tensor([0]), x2, "prod", include_self=False)
+x4, = t.autograd.grad(x3.exp().sum(), x1, create_graph=True)
+x4.sum().backward()
+""",
+    "the same by indices, in place": """
+x1 = t.tensor([1e-30, 2.0]).requires_grad_()
+x2 = (x1 * 1).index_reduce_(0, t.tensor([0]), t.tensor([1.64]), "prod", include_self=False)
+x3, = t.autograd.grad(x2.exp().sum(), x1, create_graph=True)
+x3.sum().backward()
+""",
+}
+
+
+# On whatever device the other tests run, these compare on the CPU.
+@pytest.mark.parametrize("program", [pytest.param(p, id=name) for name, p in FOUND.items()])
+def test_found(program):
+    assert compare(program, Settings(errors="type")) is None
