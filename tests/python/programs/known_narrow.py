@@ -12,7 +12,7 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from .case import Case, documented, is_derivative
-from .elements import all_that_differ, beyond_tolerance, numbers_of, only_theirs_is_nan
+from .elements import all_that_differ, only_theirs_is_nan
 from .exact import converted, is_result_of
 
 PAGE = "**float16 and bfloat16**"
@@ -22,27 +22,6 @@ PAGE = "**float16 and bfloat16**"
 @documented(PAGE)
 def _(c: Case) -> bool:
     return c.only_theirs_raises("(not implemented for|but got:?) '?(Half|BFloat16)")
-
-
-# A bound so near to 1 that it rounds to that.
-@documented(PAGE)
-def _(c: Case) -> bool:
-    bound = re.search(r"\blogit_?\((?:.*, )?(?:eps=)?([\d.e-]+)\)", c.statement)
-    narrow = isinstance(c.theirs, torch.Tensor) and c.theirs.dtype in (
-        torch.float16,
-        torch.bfloat16,
-    )
-    if (
-        c.aspect != "values"
-        or bound is None
-        or not narrow
-        or float(bound[1]) > torch.finfo(c.theirs.dtype).eps / 4
-    ):
-        return False
-    ours, theirs = (
-        numbers_of(t)[beyond_tolerance(c)] for t in (c.difference.ours, c.difference.theirs)
-    )
-    return bool((ours.isfinite() & theirs.isinf()).all())
 
 
 # A factor by a number, which overflows before what arrives makes it small.
@@ -62,8 +41,8 @@ def _(c: Case) -> bool:
     )
 
 
-# PyTorch rounds the terms that these add up, where a point lies between elements, and what a row or a window is scaled
-# by; here what is calculated with floats is rounded once.
+# PyTorch rounds the terms that these add up, bounds, where a point lies between elements, and what a row or a window is
+# scaled by; here what is calculated with floats is rounded once.
 @documented(PAGE)
 def _(c: Case) -> bool:
     if c.aspect != "values" or not any(map(is_narrow, c.floats)):
@@ -79,9 +58,9 @@ def _(c: Case) -> bool:
 ROUNDED = {
     torch.nn.functional: "mse_loss nll_loss cross_entropy binary_cross_entropy grid_sample "
     "lp_pool1d lp_pool2d lp_pool3d",
-    torch: "renorm mvlgamma",
-    torch.special: "multigammaln",
-    torch.Tensor: "renorm renorm_ mvlgamma mvlgamma_",
+    torch: "logit renorm mvlgamma",
+    torch.special: "logit multigammaln",
+    torch.Tensor: "logit logit_ renorm renorm_ mvlgamma mvlgamma_",
 }
 
 
@@ -97,6 +76,37 @@ def by_floats(function: Callable, name: str) -> Callable:
         return operands[0].copy_(made) if name.endswith("_") else made
 
     return call
+
+
+# The squares of an optimizer that overflow, or vanish.
+@documented(PAGE)
+def _(c: Case) -> bool:
+    if not re.search(r"\bo\d+\.step\(", c.statement) or not any(map(is_narrow, c.floats)):
+        return False
+    steps = re.sub(r"\b(o\d+)\.step\(", r"step_by_floats(\1, ", c.history)
+    return is_result_of(c, steps, step_by_floats=step_by_floats)
+
+
+def step_by_floats(optimizer: torch.optim.Optimizer, *closure) -> None:
+    """A step of floats, whose results are rounded to 16 bits."""
+    parameters = [p for group in optimizer.param_groups for p in group["params"] if is_narrow(p)]
+    kept = [(p, p.data, p.grad) for p in parameters]
+    for p, data, grad in kept:
+        p.grad, p.data = None, data.float()
+        p.grad = None if grad is None else grad.float()
+        convert_state(optimizer, p, torch.float32)
+    optimizer.step(*closure)
+    for p, data, grad in kept:
+        p.grad, p.data = None, data.copy_(p.data)
+        p.grad = grad
+        convert_state(optimizer, p, data.dtype)
+
+
+def convert_state(optimizer: torch.optim.Optimizer, p: torch.Tensor, dtype: torch.dtype) -> None:
+    state = optimizer.state[p]
+    for name, x in state.items():
+        if isinstance(x, torch.Tensor) and x.shape == p.shape and name != "step":
+            state[name] = x.to(dtype)
 
 
 # A number divided by a tensor is the number times the reciprocal, whose square overflows.

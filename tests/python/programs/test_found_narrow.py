@@ -49,6 +49,46 @@ x1, x2 = (t.tensor([0.0, 1.0], dtype=t.float16, requires_grad=b) for b in (True,
 x3 = t.nn.functional.binary_cross_entropy(x1, x2)
 x3.backward()
 """,
+    "the step by a slope whose square vanishes, or overflows": """
+x1 = t.tensor([0.0, 1e-5, 1.0, 3e4], dtype=t.float16).requires_grad_()
+x2 = x1 * 1
+x2.backward(x1.detach())
+o1 = t.optim.Adagrad([x1], lr=0.1)
+o1.step()
+""",
+    "what was sampled and pooled of 16 bits has been copied": """
+x1 = t.tensor([[[[0.0], [0.5], [0.0]]]], dtype=t.bfloat16)
+x2 = t.tensor([[[[0.0, 0.0]]]], dtype=t.bfloat16).requires_grad_()
+x3 = t.nn.functional.grid_sample(x1, x2) + t.nn.functional.lp_pool2d(x2, 2, 1).sum()
+x1.add_(1)
+x3.backward()
+""",
+    "the curve of what was pooled and written": """
+x1 = t.ones(1, 2, dtype=t.float16).requires_grad_()
+x2 = x1 * 1
+m1 = t.nn.LPPool1d(2, 2)
+x3 = m1(x2)
+x2.add_(1)
+x3.sum().backward()
+""",
+    "a bound that float16 rounds": """
+x1 = t.tensor([0.1, 0.5, 1.0], dtype=t.float16).requires_grad_()
+x2 = x1.logit(eps=0.1)
+x2.sum().backward()
+x3 = x1.detach().logit_(1e-5)
+""",
+    "a product of three that overflows on the way back": """
+x1 = t.tensor([[3e4, 2.0, 0.0]], dtype=t.float16).requires_grad_()
+x2, x3 = t.tensor([[1.0, 0.5, -2.25]], dtype=t.float16), t.ones(2, 3, 3, dtype=t.float16)
+x4 = t.bilinear(x1, x2, x3, None)
+x4.square().sum().backward()
+""",
+    "a slope of bfloat16 beside one that overflows": """
+x1 = t.tensor([-0.8, 30000.0, 1.94], dtype=t.bfloat16).requires_grad_()
+x2 = t.tensor([-2.36, -2.02, 1.48], dtype=t.bfloat16)
+x3 = t.nn.functional.soft_margin_loss(x1, x2)
+x3.backward()
+""",
     "the curve of a probability that is certain": """
 x1 = t.tensor([0.0, 1.0, 0.0, 1.0, 0.25], dtype=t.float64).requires_grad_()
 x2 = t.tensor([0.5, 0.25, 0.0, 1.0, 0.75], dtype=t.float64).requires_grad_()

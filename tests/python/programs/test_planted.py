@@ -134,6 +134,26 @@ x1.register_hook(lambda g: g + t.fault(t.zeros(2), t.tensor([5.0, 0.0])))
 x3.sum().backward()
 """,
     ),
+    "a step by a slope whose square vanishes is too long": (
+        "values",
+        """
+x1 = t.tensor([1e-5, 1.0], dtype=t.float16).requires_grad_()
+x1.square().sum().backward()
+o1 = t.optim.Adagrad([x1], lr=t.fault(0.1, 0.2))
+o1.step()
+""",
+    ),
+    "a factor of 16 bits is a copy, beside what was sampled": (
+        "raised",
+        """
+x1 = t.tensor([[[[0.0]]]], dtype=t.bfloat16)
+x2 = t.tensor([[[[0.0, 0.0]]]], dtype=t.bfloat16).requires_grad_()
+x3 = t.nn.functional.grid_sample(x1, x2)
+x4 = x2 * t.fault(x1, x1.clone())
+x1.add_(1)
+(x3 + x4).sum().backward()
+""",
+    ),
     "a difference of what the dtype holds": (
         "values",
         """
