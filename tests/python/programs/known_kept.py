@@ -231,8 +231,8 @@ def _(c: Case) -> bool:
     return any(c.asked is None or not c.asked.isdisjoint(graph_behind(n)) for n in nodes)
 
 
-# The derivative of renorm shares its norms.
+# The derivative of renorm shares its norms, and that of bilinear a product.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    again = "create_graph=True" in c.history and c.derives("Renorm")
+    again = "create_graph=True" in c.history and c.derives("Renorm", "Trilinear")
     return again and c.only_ours_raises(SECOND_TIME)

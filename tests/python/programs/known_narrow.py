@@ -56,11 +56,11 @@ def _(c: Case) -> bool:
 
 
 ROUNDED = {
-    torch.nn.functional: "mse_loss nll_loss cross_entropy binary_cross_entropy grid_sample "
-    "lp_pool1d lp_pool2d lp_pool3d",
-    torch: "logit renorm mvlgamma",
+    torch.nn.functional: "mse_loss nll_loss cross_entropy binary_cross_entropy soft_margin_loss "
+    "binary_cross_entropy_with_logits grid_sample lp_pool1d lp_pool2d lp_pool3d",
+    torch: "atan2 arctan2 logit renorm mvlgamma",
     torch.special: "logit multigammaln",
-    torch.Tensor: "logit logit_ renorm renorm_ mvlgamma mvlgamma_",
+    torch.Tensor: "atan2 atan2_ arctan2 arctan2_ logit logit_ renorm renorm_ mvlgamma mvlgamma_",
 }
 
 

@@ -89,6 +89,33 @@ x2 = t.tensor([-2.36, -2.02, 1.48], dtype=t.bfloat16)
 x3 = t.nn.functional.soft_margin_loss(x1, x2)
 x3.backward()
 """,
+    "slopes and curves whose squares float16 cannot hold": """
+x1 = t.tensor([2.0, 1e-3], dtype=t.float16).requires_grad_()
+x2 = t.tensor([3e4, 1e-3], dtype=t.float16).requires_grad_()
+x3 = t.atan2(x1, x2)
+x3.sum().backward()
+x4, x5 = x1.detach().sub(4.5).requires_grad_(), x1.detach()
+x6 = t.nn.functional.soft_margin_loss(x4, x5)
+x7, = t.autograd.grad(x6, x4, create_graph=True)
+x7.sum().backward()
+""",
+    "what the derivative of bilinear has forgotten": """
+x1, x2 = t.ones(1, 1), t.ones(1, 1, requires_grad=True)
+x3 = t.bilinear(x1, x2, t.ones(1, 1, 1, requires_grad=True), None)
+x4, = t.autograd.grad(x3, x2, create_graph=True)
+x4.backward()
+x3.backward()
+""",
+    "a distance whose powers float16 cannot hold": """
+x1 = t.tensor([[2.0, 1.0]], dtype=t.float16).requires_grad_()
+x2 = t.tensor([[3e4, 0.5]], dtype=t.float16)
+x3 = t.nn.functional.pairwise_distance(x1, x2, p=3)
+x3.sum().backward()
+""",
+    "the mean of logarithms of odds of which float16 cannot hold one": """
+x1 = t.tensor([3e4, 1.0, 1.0], dtype=t.float16)
+x2 = t.nn.functional.binary_cross_entropy_with_logits(x1, x1 * -3)
+""",
     "the curve of a probability that is certain": """
 x1 = t.tensor([0.0, 1.0, 0.0, 1.0, 0.25], dtype=t.float64).requires_grad_()
 x2 = t.tensor([0.5, 0.25, 0.0, 1.0, 0.75], dtype=t.float64).requires_grad_()
