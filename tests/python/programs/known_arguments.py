@@ -145,6 +145,12 @@ def _(c: Case) -> bool:
     return any(len(b) > 0 and bool(b.all()) for b in beyond)
 
 
+# A source that is longer than the index.
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises("Function ScatterAdd.* returned an invalid gradient")
+
+
 # Derivatives of further orders by what is multiplied.
 @documented("**More is taken**")
 def _(c: Case) -> bool:

@@ -116,6 +116,15 @@ x3.sum().backward()
 x1 = t.tensor([3e4, 1.0, 1.0], dtype=t.float16)
 x2 = t.nn.functional.binary_cross_entropy_with_logits(x1, x1 * -3)
 """,
+    "a row of zeros beside one of more digits": """
+x1, x2 = t.zeros(1, 2, dtype=t.float16), t.tensor([[1.0, -1.5]])
+x3 = t.nn.functional.cosine_similarity(x1, x2)
+""",
+    "a source that is longer than the index": """
+x1, x2 = t.ones(2, 3, requires_grad=True), t.ones(1, 3, requires_grad=True)
+x3 = x1.scatter_add(0, t.tensor([[0]]), x2)
+x3.sum().backward()
+""",
     "the curve of a probability that is certain": """
 x1 = t.tensor([0.0, 1.0, 0.0, 1.0, 0.25], dtype=t.float64).requires_grad_()
 x2 = t.tensor([0.5, 0.25, 0.0, 1.0, 0.75], dtype=t.float64).requires_grad_()
@@ -146,3 +155,22 @@ x3.sum().backward()
 @pytest.mark.parametrize("program", [pytest.param(p, id=name) for name, p in FOUND.items()])
 def test_found(program):
     assert compare(program, Settings(errors="type")) is None
+
+
+# The first parameter says whether they are all of the input's dtype, or all of float32.
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("first", ["None", "t.ones(3)", "t.ones(3, dtype=t.float16)"])
+@pytest.mark.parametrize(
+    "second", ["t.ones(3)", "t.ones(3, dtype=t.float16)", "t.ones(3).double()"]
+)
+def test_dtypes_of_parameters(dtype, first, second):
+    program = f"""
+x1, f1 = t.ones(2, 3, 3, dtype=t.{dtype}), t.nn.functional
+x2 = f1.layer_norm(x1, (3,), {first}, {second})
+x3 = f1.group_norm(x1, 3, {first}, {second})
+x4 = f1.batch_norm(x1, None, None, {first}, {second}, True)
+x5 = f1.batch_norm(x1, {second}, {second}, {first}, None)
+x6 = f1.instance_norm(x1, None, None, {first}, {second})
+x7 = f1.instance_norm(x1, {second}, {second}, {first}, None, False)
+"""
+    assert compare(program, Settings(errors="text")) is None
