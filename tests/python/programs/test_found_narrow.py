@@ -125,6 +125,14 @@ x1, x2 = t.ones(2, 3, requires_grad=True), t.ones(1, 3, requires_grad=True)
 x3 = x1.scatter_add(0, t.tensor([[0]]), x2)
 x3.sum().backward()
 """,
+    "what comes to an inverse in its curve": """
+x1 = t.tensor([[0.5]]).requires_grad_()
+x2 = t.cholesky_inverse(x1)
+s3 = []
+x2.register_hook(lambda g: s3.append(g))
+x4, = t.autograd.grad(x2, x1, create_graph=True)
+x4.backward()
+""",
     "the curve of a probability that is certain": """
 x1 = t.tensor([0.0, 1.0, 0.0, 1.0, 0.25], dtype=t.float64).requires_grad_()
 x2 = t.tensor([0.5, 0.25, 0.0, 1.0, 0.75], dtype=t.float64).requires_grad_()

@@ -154,6 +154,15 @@ x1.add_(1)
 (x3 + x4).sum().backward()
 """,
     ),
+    "the curve of an inverse is doubled": (
+        "values",
+        """
+x1 = t.tensor([[0.5]]).requires_grad_()
+x2 = t.cholesky_inverse(x1)
+x4, = t.autograd.grad(x2, x1, create_graph=True)
+x4.backward(t.fault(t.ones(1, 1), t.ones(1, 1) * 2))
+""",
+    ),
     "a difference of what the dtype holds": (
         "values",
         """
