@@ -128,6 +128,11 @@ x2.register_hook(lambda g: s3.append(g))
 x4, = t.autograd.grad(x2, x1, create_graph=True)
 x4.backward()
 """,
+    "a root of -0 that float16 divides by": """
+x1 = t.tensor([-0.0], dtype=t.float16)
+x2 = x1.pow(-0.5)
+x1.pow_(-0.5)
+""",
     "the curve of a probability that is certain": """
 x1 = t.tensor([0.0, 1.0, 0.0, 1.0, 0.25], dtype=t.float64).requires_grad_()
 x2 = t.tensor([0.5, 0.25, 0.0, 1.0, 0.75], dtype=t.float64).requires_grad_()
