@@ -133,6 +133,12 @@ x1 = t.tensor([-0.0], dtype=t.float16)
 x2 = x1.pow(-0.5)
 x1.pow_(-0.5)
 """,
+    "a cell whose biases have fewer digits": """
+x1, x2, x3 = t.ones(2, 3), t.ones(2, 3), t.ones(2, dtype=t.float16)
+x6 = t.rnn_tanh_cell(x1, t.ones(2, 2), x2, t.ones(2, 2), x3, None)
+x7 = t.gru_cell(x1, t.ones(2, 2), x2.repeat(3, 1), t.ones(6, 2), None, x3.repeat(3))
+x8, x9 = t.lstm_cell(x1, (t.ones(2, 2), t.ones(2, 2)), x2.repeat(4, 1), t.ones(8, 2), x3.repeat(4), None)
+""",
     "the curve of a probability that is certain": """
 x1 = t.tensor([0.0, 1.0, 0.0, 1.0, 0.25], dtype=t.float64).requires_grad_()
 x2 = t.tensor([0.5, 0.25, 0.0, 1.0, 0.75], dtype=t.float64).requires_grad_()
