@@ -265,7 +265,7 @@ struct binary_cross_entropy_element_backward {
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input, T target) {
-    return grad * (input - target) / math::maximum((T(1) - input) * input, T(9.999999960041972e-13));
+    return grad * math::cross_entropy_slope(input, target);
   }
   template <class T> static DT_FN T y1(const T*, T grad, T input, T) {
     return grad * (math::log1p(-input) - math::log(input));

@@ -73,6 +73,14 @@ DT_MATH int64_t gcd(int64_t a, int64_t b) {
   return int_gcd<int64_t, uint64_t>(a, b);
 }
 
+// The derivative of a binary cross-entropy by the probability. PyTorch's bound is a float32,
+// whatever it computes in.
+template <class T>
+DT_FN T cross_entropy_slope(T probability, T target) {
+  return (probability - target) /
+         maximum((T(1) - probability) * probability, T(9.999999960041972e-13));
+}
+
 // Modulo 2^bits.
 template <class T, class Unsigned>
 DT_MATH T int_lcm(T a, T b) {

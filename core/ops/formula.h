@@ -67,6 +67,9 @@ inline Tensor minimum(const Tensor& x, double bound) {
   return clamp_max(x, bound);
 }
 
+// The derivative of a binary cross-entropy by the probability (ops/loss/elements.cpp).
+Tensor cross_entropy_slope(const Tensor& probability, const Tensor& target);
+
 // Conditions on a row's numbers alone.
 inline bool eq(double a, double b) {
   return a == b;

@@ -1284,7 +1284,7 @@ static void binary_cross_entropy_element_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
   const Tensor& target = g.input[1];
-  if (g.wants[0]) g.out[0] = grad * (input - target) / maximum((T(1) - input) * input, T(9.999999960041972e-13));
+  if (g.wants[0]) g.out[0] = grad * cross_entropy_slope(input, target);
   if (g.wants[1]) g.out[1] = grad * (log1p(-input) - log(input));
 }
 static constexpr PointwiseRow kBinaryCrossEntropyElement{

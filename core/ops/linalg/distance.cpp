@@ -170,6 +170,8 @@ Tensor pdist(const Tensor& input, double p) {
 Tensor renorm(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
   const double most = maxnorm.to_double();
   check_renorm(input, p.to_double(), most);
+  const DType dtype = input.dtype(), wide = info(dtype).compute;
+  if (wide != dtype) return to_dtype(renorm(to_dtype(input, wide), p, dim, maxnorm), dtype);
   const int kept = wrap_dim(dim, input.ndim());
   Dims others;
   for (int d = 0; d < input.ndim(); ++d) {

@@ -5,6 +5,7 @@
 #include "core/ops/autocast.gen.h"
 #include "core/ops/autocast/autocast.h"
 #include "core/ops/checks.h"
+#include "core/ops/formula.h"
 #include "core/ops/loss.gen.h"
 #include "core/ops/loss/checks.h"
 #include "core/ops/pointwise.gen.h"
@@ -162,6 +163,27 @@ Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction
   check_output_dtype(input.dtype());
   const Tensor losses = to_dtype(bent_errors(input, target, delta, 1, delta), input.dtype());
   return reduce_losses(weight.defined() ? mul(losses, weight) : losses, reduction);
+}
+
+// What divides it is bounded, and would have no slope at 0 and 1: the one further derivative is
+// PyTorch's, which adds to the probability and to what is left of 1.
+Tensor cross_entropy_slope(const Tensor& probability, const Tensor& target) {
+  const auto bounded = [](const Tensor& x) { return maximum((1.0 - x) * x, double(1e-12F)); };
+  Tensor y;
+  {
+    const GradMode no_grad(false);
+    y = (probability - target) / bounded(probability);
+  }
+  if (!needs_graph({probability, target})) return y;
+  return record(
+      "BinaryCrossEntropyBackwardBackward0", y, {probability, target},
+      [bounded, x = Saved::input(probability), t = Saved::input(target)](BackwardCall& b) {
+        const Tensor p = x.get(b.node), q = t.get(b.node), &grad = b.grad();
+        if (b.wants(1)) b.results[1] = -grad / bounded(p);
+        if (!b.wants(0)) return;
+        const Tensor ends = (p + 1e-12) * (1.0 - p + 1e-12);
+        b.results[0] = grad * (p * p - 2.0 * p * q + q) / (ends * ends);
+      });
 }
 
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,

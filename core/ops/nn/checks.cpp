@@ -21,14 +21,24 @@ void check_linear(const Tensor& input, const Tensor& weight, const Tensor& bias)
 
 namespace {
 
-// The result's dtype is the input's, and parameters must have it too, or that in which it is
-// calculated.
-void check_parameter_dtype(const Tensor& x, const Tensor& parameter) {
-  if (!parameter.defined() || parameter.dtype() == x.dtype()) return;
-  if (is_floating(x.dtype()) && parameter.dtype() == info(x.dtype()).compute) return;
-  fail(Code::kRuntimeError, "mixed dtype (CPU): ",
-       parameter.dtype() == kDTypeOf<float> ? "all inputs must share same datatype."
-                                            : "expect parameter to have scalar type of Float");
+// The result's dtype is the input's, and parameters must all have it too, or that in which 16 bits
+// are calculated. As in PyTorch the first one says which.
+void check_parameter_dtypes(const Tensor& x, std::initializer_list<const Tensor*> all) {
+  std::vector<DType> dtypes;
+  for (const Tensor* parameter : all) {
+    if (parameter->defined()) dtypes.push_back(parameter->dtype());
+  }
+  if (dtypes.empty()) return;
+  const DType own = x.dtype(), wide = kDTypeOf<float>;
+  const bool is_mixed = dtypes[0] != own;
+  for (DType d : dtypes) {
+    DT_CHECK(!is_mixed || d == wide, kRuntimeError,
+             "mixed dtype (CPU): expect parameter to have scalar type of Float");
+    DT_CHECK(is_mixed || d == own, kRuntimeError, "expected scalar type ", type_word(own),
+             " but found ", type_word(d));
+  }
+  DT_CHECK(!is_mixed || (is_floating(own) && info(own).compute != own), kRuntimeError,
+           "mixed dtype (CPU): all inputs must share same datatype.");
 }
 
 void check_channels(const char* name, const Tensor& parameter, int64_t channels) {
@@ -66,8 +76,7 @@ void check_layer_norm(const Tensor& x, const Dims& shape, const Tensor& weight,
   DT_CHECK(!bias.defined() || bias.sizes() == shape, kRuntimeError,
            "Expected bias to be of same shape as normalized_shape, but got bias of shape ",
            bias.sizes(), " and normalized_shape = ", shape);
-  check_parameter_dtype(x, weight);
-  check_parameter_dtype(x, bias);
+  check_parameter_dtypes(x, {&weight, &bias});
   check_floating(x, "LayerNormKernelImpl");
 }
 
@@ -109,17 +118,20 @@ void check_group_norm(const Tensor& x, int64_t groups, const Tensor& weight, con
   check_channel_vector(x, "weight", weight);
   check_channel_vector(x, "bias", bias);
   check_floating(x, "GroupNormKernelImpl");
-  check_parameter_dtype(x, weight);
-  check_parameter_dtype(x, bias);
+  check_parameter_dtypes(x, {&weight, &bias});
 }
 
 void check_instance_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
-                         bool use_input_stats) {
+                         const Tensor& weight, const Tensor& bias, bool use_input_stats) {
   DT_CHECK(!use_input_stats || positions(x) != 1, kValueError,
            "Expected more than 1 spatial element when training, got input size ", x.sizes());
   DT_CHECK(use_input_stats || (running_mean.defined() && running_var.defined()), kRuntimeError,
            "Expected running_mean and running_var to be defined when use_input_stats is false");
   DT_CHECK(x.ndim() >= 2, kRuntimeError, "expected at least 2D input (got ", x.ndim(), "D input)");
+  if (x.numel() == 0) return;
+  // PyTorch converts statistics to the weight's dtype, or the input's.
+  const Tensor& statistics = weight.defined() || !running_mean.defined() ? weight : x;
+  check_parameter_dtypes(x, {&weight, &bias, &statistics});
 }
 
 void check_local_response_norm(const Tensor& x, int64_t size) {
@@ -164,8 +176,7 @@ void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor&
   check_constant(running_mean, "native_batch_norm", "running_mean");
   check_constant(running_var, "native_batch_norm", "running_var");
   check_floating(x, "batch_norm");
-  for (const Tensor* p : {&running_mean, &running_var, &weight, &bias})
-    check_parameter_dtype(x, *p);
+  check_parameter_dtypes(x, {&weight, &bias, &running_mean, &running_var});
 }
 
 // ---- others

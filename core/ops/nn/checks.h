@@ -16,7 +16,7 @@ void check_layer_norm(const Tensor& x, const Dims& shape, const Tensor& weight, 
 void check_rms_norm(const Tensor& x, const Dims& shape, const Tensor& weight);
 void check_group_norm(const Tensor& x, int64_t groups, const Tensor& weight, const Tensor& bias);
 void check_instance_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
-                         bool use_input_stats);
+                         const Tensor& weight, const Tensor& bias, bool use_input_stats);
 void check_local_response_norm(const Tensor& x, int64_t size);
 void check_relu_limit(double limit);
 void check_batch_norm_eps(bool training, double eps);

@@ -245,7 +245,7 @@ Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight,
 Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                      const Tensor& weight, const Tensor& bias, bool use_input_stats,
                      double momentum, double eps) {
-  check_instance_norm(input, running_mean, running_var, use_input_stats);
+  check_instance_norm(input, running_mean, running_var, weight, bias, use_input_stats);
   if (input.numel() == 0)
     return scale_and_shift(clone(input), repeated(weight, 1), repeated(bias, 1),
                            GroupNorm::shape_of(input, 1));

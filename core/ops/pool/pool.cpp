@@ -112,6 +112,9 @@ Tensor avg_pool(const char* op, const Tensor& input, const PoolSettings& p, bool
 Tensor lp_pool(const char* op, const Tensor& input, double p, const PoolSettings& settings) {
   const auto largest = [&](const Tensor& x) { return std::get<0>(max_pool(op, x, settings)); };
   if (std::isinf(p)) return p > 0 ? largest(abs(input)) : neg(largest(neg(abs(input))));
+  const DType dtype = input.dtype(), wide = info(dtype).compute;
+  if (is_floating(dtype) && wide != dtype)
+    return to_dtype(lp_pool(op, to_dtype(input, wide), p, settings), dtype);
   const Tensor means = avg_pool(op, pow(input, p), settings, true, {});
   double count = 1;
   for (int64_t n : settings.size) count *= static_cast<double>(n);

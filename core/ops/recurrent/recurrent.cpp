@@ -4,6 +4,7 @@
 
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
+#include "core/ops/linalg/checks.h"
 #include "core/ops/nn.gen.h"
 #include "core/ops/recurrent/checks.h"
 #include "core/ops/recurrent/run.h"
@@ -146,6 +147,8 @@ RecurrentState run_cell(Recurrence kind, const Tensor& input, TensorList hx,
   for (const Tensor& s : hx) states.push_back(batched ? s : unsqueeze(s, 0));
   check_weights(kind, w);
   check_cell_sizes(rows, states, w.input, w.hidden);
+  if (w.input_bias.defined()) check_addend_dtype(w.input_bias, w.input);
+  if (w.hidden_bias.defined()) check_addend_dtype(w.hidden_bias, w.hidden);
   const bool is_lstm = kind == Recurrence::kLstm;
   const int64_t batch = rows.size(0);
   if (states.empty()) states.assign(2, new_zeros(rows, {batch, w.hidden.size(1)}));

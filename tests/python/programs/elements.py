@@ -34,7 +34,12 @@ def beyond_tolerance(c: Case) -> torch.Tensor:
 def differing(c: Case) -> torch.Tensor:
     """Which elements differ by more than rounding."""
     ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
-    rounding = 1e-4 * max(1.0, largest(ours), largest(theirs))
+    narrow = isinstance(c.theirs, torch.Tensor) and c.theirs.dtype in (
+        torch.float16,
+        torch.bfloat16,
+    )
+    digits = 4 * torch.finfo(c.theirs.dtype).eps if narrow else 1e-4
+    rounding = digits * max(1.0, largest(ours), largest(theirs))
     return ~(same(ours, theirs) | ((ours - theirs).abs() < rounding))
 
 

@@ -225,8 +225,8 @@ def converted(c: Case, call: str, which: Callable[[torch.Tensor], bool], by: str
     lines = c.history.split("\n")
     for i, line in enumerate(lines):
         if re.search(call, line):
-            made, equals, of = line.rpartition(" = ")
-            lines[i] = made + equals + re.sub(r"\bx\d+\b", operand, of)
+            written, of = re.fullmatch(r"((?:.*? \S{0,2}= )?)(.*)", line).groups()
+            lines[i] = written + re.sub(r"\bx\d+\b", operand, of)
     return "\n".join(lines)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import torch
 
 from .case import CHANGED, Case, documented
 from .elements import all_that_differ, differing, only_the_infinite_differs
-from .exact import may_overflow
+from .exact import is_result_of, may_overflow
 from .tensors import strides
 
 
@@ -177,6 +178,12 @@ def _(c: Case) -> bool:
     return any(len(b) > 0 and bool(b.all()) for b in beyond)
 
 
+# A source that is longer than the index.
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises("Function ScatterAdd.* returned an invalid gradient")
+
+
 # Derivatives of further orders by what is multiplied.
 @documented("**More is taken**")
 def _(c: Case) -> bool:
@@ -215,22 +222,40 @@ def _(c: Case) -> bool:
 # A base, an exponent or a factor that becomes infinite or 0.
 @documented("**Numbers beyond a narrow dtype**")
 def _(c: Case) -> bool:
-    calls = r"\*\*|\b(pow|xlogy|xlog1py)_?\("
-    by_numbers = "\n".join(s for s in c.history.split("\n") if re.search(calls, s))
-    return only_the_infinite_differs(c) and names_number_beyond(c, by_numbers)
+    lines = c.history.split("\n")
+    for i, line in enumerate(lines):
+        if re.search(r"\*\*|\b(pow|xlogy|xlog1py)_?\(", line):
+            lines[i] = with_numbers_of_dtype(c, line)
+    return only_the_infinite_differs(c) and is_result_of(c, "\n".join(lines))
+
+
+NUMBER = r"(?<![\w.])\d+\.?\d*(?:e[+-]?\d+)?(?!\w)"
+
+
+def with_numbers_of_dtype(c: Case, text: str) -> str:
+    """Numbers that a dtype of floats that it names makes infinite or 0 are that."""
+
+    def as_made(number: re.Match) -> str:
+        made = numbers_made(c, text, number[0]) if float(number[0]) else []
+        return next((f"{n}".replace("inf", "t.inf") for n in made if is_beyond(n)), number[0])
+
+    return re.sub(NUMBER, as_made, text)
 
 
 def names_number_beyond(c: Case, text: str) -> bool:
     """Whether a dtype of floats that it names makes one of its numbers infinite or 0."""
-    numbers = [float(n) for n in re.findall(r"(?<![\w.])\d+\.?\d*(?:e[+-]?\d+)?(?!\w)", text)]
-    made = [
-        torch.tensor(n).to(x.dtype)
-        for x in c.named(text)
-        if x.is_floating_point()
-        for n in numbers
-        if n
-    ]
-    return any(bool(n.isinf() or n == 0) for n in made)
+    numbers = re.findall(NUMBER, text)
+    return any(is_beyond(m) for n in numbers if float(n) for m in numbers_made(c, text, n))
+
+
+def numbers_made(c: Case, text: str, number: str) -> list[float]:
+    """What the dtypes of floats that it names make of it."""
+    dtypes = {x.dtype for x in c.named(text) if x.is_floating_point()}
+    return [float(torch.tensor(float(number)).to(d)) for d in dtypes]
+
+
+def is_beyond(made: float) -> bool:
+    return math.isinf(made) or made == 0
 
 
 # What is converted before it is added up.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import re
+from collections.abc import Callable
 from unittest import mock
 
 import torch
@@ -114,6 +116,36 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     pairs = [c.named(s)[-2:] for s in reductions_behind(c, "scatter_reduce", "am(?:ax|in)|prod")]
     return c.aspect == "values" and any(len(p) == 2 and p[0].shape != p[1].shape for p in pairs)
+
+
+# Of a product that begins with 1 PyTorch's curve is divided by what was there, and then multiplied by 0.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    if "'prod'" not in c.history or not only_theirs_is_nan(c):
+        return False
+    with contextlib.ExitStack() as patches:
+        for name, fill in BEGINNINGS.items():
+            begun = that_begins_with_1(getattr(torch.Tensor, name), getattr(torch.Tensor, fill))
+            for owner in (torch, torch.Tensor):
+                if hasattr(owner, name):
+                    patches.enter_context(mock.patch.object(owner, name, begun))
+        return is_result_of(c, c.history + "\npass")
+
+
+BEGINNINGS = {
+    "scatter_reduce": "scatter",
+    "scatter_reduce_": "scatter_",
+    "index_reduce": "index_fill",
+    "index_reduce_": "index_fill_",
+}
+
+
+def that_begins_with_1(reduce: Callable, fill: Callable) -> Callable:
+    def reduced(input, dim, index, source, how, *, include_self=True):
+        start = input if include_self else fill(input, dim, index, 1)
+        return reduce(start, dim, index, source, how, include_self=include_self)
+
+    return reduced
 
 
 def reductions_behind(c: Case, names: str, to: str) -> list[str]:

@@ -75,6 +75,7 @@ def _(c: Case) -> bool:
 NORMS = {
     "DistBackward0": "_saved_p",
     "LinalgVectorNormBackward0": "_saved_ord",
+    "NormBackward1": "_saved_p",
     "RenormBackward0": "_saved_p",
 }
 

@@ -269,7 +269,7 @@ def _(c: Case) -> bool:
         most = max(map(log_of_product, operands_within(c)))
     elif re.search(rf"{PRODUCT}|bilinear\(|Bilinear\(|var\(|std\(", c.called):
         most = 2 * math.log(max([1, *map(largest, given)]))
-    elif c.derives("Mm", "Bmm", "Mv", "Addmm", "Dot"):
+    elif c.derives("Mm", "Bmm", "Mv", "Addmm", "Dot", "Trilinear"):
         most = 2 * math.log(max([1, *map(largest, operands_within(c))]))
     else:
         return False

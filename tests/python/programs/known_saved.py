@@ -286,6 +286,25 @@ def _(c: Case) -> bool:
     )
 
 
+# Operands of 16 bits of which ours keep the floats that they are converted to.
+COPIED_WIDE = {
+    ("GridSampler2DBackward0", "grid"),
+    ("GridSampler2DBackward0", "input"),
+    ("GridSampler3DBackward0", "grid"),
+    ("GridSampler3DBackward0", "input"),
+}
+
+
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    if not c.only_theirs_raises(CHANGED):
+        return False
+    others = [k for k in reported(c) if not is_kept_by_pytorch_alone(c, *k)]
+    pooled = {("PowBackward0", "self")} if re.search("lp_pool|LPPool", c.history) else set()
+    copied = others and {(n.name(), what) for n, what in others} <= COPIED_WIDE | pooled
+    return bool(copied) and all(dtype_at(n) in (torch.float16, torch.bfloat16) for n, _ in others)
+
+
 def is_channels_last(x: torch.Tensor) -> bool:
     return x.is_contiguous(memory_format=torch.channels_last)
 

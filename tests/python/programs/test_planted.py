@@ -122,6 +122,61 @@ x1.register_hook(lambda g: g * t.fault(t.inf, 1))
 x2.sum().backward()
 """,
     ),
+    "a power by a number that the dtype does not hold has no slope": (
+        "values",
+        """
+x1 = t.tensor([2.0], dtype=t.float16).requires_grad_()
+x2 = 7e4 ** x1
+x1.register_hook(lambda g: g * t.fault(1, t.nan))
+x2.backward()
+""",
+    ),
+    "a loss whose terms overflow is doubled": (
+        "values",
+        """
+x1 = t.tensor([300.0, 1.0, 1.0, 1.0], dtype=t.float16)
+x2 = t.nn.functional.mse_loss(x1, x1 * 0) * t.fault(1, 2)
+""",
+    ),
+    "a product without what was there has another slope": (
+        "values",
+        """
+x1 = t.tensor([1e-30, 2.0], requires_grad=True)
+x2 = x1.scatter_reduce(0, t.tensor([0]), t.tensor([1.64]), "prod", include_self=False)
+x3, = t.autograd.grad(x2.exp().sum(), x1, create_graph=True)
+x1.register_hook(lambda g: g + t.fault(t.zeros(2), t.tensor([5.0, 0.0])))
+x3.sum().backward()
+""",
+    ),
+    "a step by a slope whose square vanishes is too long": (
+        "values",
+        """
+x1 = t.tensor([1e-5, 1.0], dtype=t.float16).requires_grad_()
+x1.square().sum().backward()
+o1 = t.optim.Adagrad([x1], lr=t.fault(0.1, 0.2))
+o1.step()
+""",
+    ),
+    "a factor of 16 bits is a copy, beside what was sampled": (
+        "raised",
+        """
+x1 = t.tensor([[[[0.0]]]], dtype=t.bfloat16)
+x2 = t.tensor([[[[0.0, 0.0]]]], dtype=t.bfloat16).requires_grad_()
+x3 = t.nn.functional.grid_sample(x1, x2)
+x4 = x2 * t.fault(x1, x1.clone())
+x1.add_(1)
+(x3 + x4).sum().backward()
+""",
+    ),
+    "the curve of an inverse is doubled": (
+        "values",
+        """
+x1 = t.tensor([[0.5]]).requires_grad_()
+x2 = t.cholesky_inverse(x1)
+x4, = t.autograd.grad(x2, x1, create_graph=True)
+x4.backward(t.fault(t.ones(1, 1), t.ones(1, 1) * 2))
+""",
+    ),
     "a difference of what the dtype holds": (
         "values",
         """

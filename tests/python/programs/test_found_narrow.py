@@ -1,0 +1,201 @@
+"""What random programs have found of floats of 16 bits, and of losses and powers at their ends, reduced; the others are
+in test_found.py."""
+
+import dumbtorch
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
+
+from programs.compare import Settings, compare  # noqa: E402
+
+FOUND = {
+    "the length of a row is not rounded before it is too long": """
+x1 = t.tensor([[0.0, 0.18, 1.0], [0.19, 0.0, 0.31]], dtype=t.bfloat16).requires_grad_()
+x2 = x1.renorm(1, 0, 0.5)
+x2.sum().backward()
+x3 = t.tensor([[1.0, 0.125]], dtype=t.bfloat16).requires_grad_()
+x4 = (x3 * 1).renorm_(3, 0, 1.0)
+x4.square().sum().backward()
+""",
+    "the slope of a row that float16 cannot square": """
+x1 = t.tensor([[0.67, -0.95, 1.66, 30000.0]], dtype=t.float16).requires_grad_()
+x2 = x1.renorm(t.inf, 0, 2.0)
+x2.square().sum().backward()
+""",
+    "the mean of squares of which float16 cannot hold one": """
+x1, x2 = t.tensor([300.0, 1.0], dtype=t.float16), t.zeros(2, dtype=t.float16)
+x3 = t.nn.functional.mse_loss(x1, x2)
+m1 = t.nn.MSELoss()
+x4 = m1(x1, x2)
+""",
+    "the mean of losses of which float16 cannot hold the sum": """
+x1 = t.tensor([[6e4, -6e4], [1.0, 2.0], [1.0, 2.0]], dtype=t.float16)
+x2, x3 = t.tensor([1, 1, 1]), t.tensor([2.0, 2.0], dtype=t.float16)
+x4 = t.nn.functional.cross_entropy(x1, x2)
+x5 = t.nn.functional.nll_loss(x1, x2, weight=x3)
+""",
+    "where a point lies in an image of bfloat16": """
+x1 = t.tensor([[[[0.0]]], [[[1.0]]]], dtype=t.bfloat16)
+x2 = t.tensor([[[[0.0, 0.0]]], [[[0.0, 0.5]]]], dtype=t.bfloat16)
+x3 = t.nn.functional.grid_sample(x1, x2, "bicubic", "border")
+""",
+    "a probability that is certain and right, in float16": """
+x1, x2 = (t.tensor([0.0, 1.0], dtype=t.float16, requires_grad=b) for b in (True, False))
+x3 = t.nn.functional.binary_cross_entropy(x1, x2)
+x3.backward()
+""",
+    "the step by a slope whose square vanishes, or overflows": """
+x1 = t.tensor([0.0, 1e-5, 1.0, 3e4], dtype=t.float16).requires_grad_()
+x2 = x1 * 1
+x2.backward(x1.detach())
+o1 = t.optim.Adagrad([x1], lr=0.1)
+o1.step()
+""",
+    "what was sampled and pooled of 16 bits has been copied": """
+x1 = t.tensor([[[[0.0], [0.5], [0.0]]]], dtype=t.bfloat16)
+x2 = t.tensor([[[[0.0, 0.0]]]], dtype=t.bfloat16).requires_grad_()
+x3 = t.nn.functional.grid_sample(x1, x2) + t.nn.functional.lp_pool2d(x2, 2, 1).sum()
+x1.add_(1)
+x3.backward()
+""",
+    "the curve of what was pooled and written": """
+x1 = t.ones(1, 2, dtype=t.float16).requires_grad_()
+x2 = x1 * 1
+m1 = t.nn.LPPool1d(2, 2)
+x3 = m1(x2)
+x2.add_(1)
+x3.sum().backward()
+""",
+    "a bound that float16 rounds": """
+x1 = t.tensor([0.1, 0.5, 1.0], dtype=t.float16).requires_grad_()
+x2 = x1.logit(eps=0.1)
+x2.sum().backward()
+x3 = x1.detach().logit_(1e-5)
+""",
+    "a product of three that overflows on the way back": """
+x1 = t.tensor([[3e4, 2.0, 0.0]], dtype=t.float16).requires_grad_()
+x2, x3 = t.tensor([[1.0, 0.5, -2.25]], dtype=t.float16), t.ones(2, 3, 3, dtype=t.float16)
+x4 = t.bilinear(x1, x2, x3, None)
+x4.square().sum().backward()
+""",
+    "a slope of bfloat16 beside one that overflows": """
+x1 = t.tensor([-0.8, 30000.0, 1.94], dtype=t.bfloat16).requires_grad_()
+x2 = t.tensor([-2.36, -2.02, 1.48], dtype=t.bfloat16)
+x3 = t.nn.functional.soft_margin_loss(x1, x2)
+x3.backward()
+""",
+    "slopes and curves whose squares float16 cannot hold": """
+x1 = t.tensor([2.0, 1e-3], dtype=t.float16).requires_grad_()
+x2 = t.tensor([3e4, 1e-3], dtype=t.float16).requires_grad_()
+x3 = t.atan2(x1, x2)
+x3.sum().backward()
+x4, x5 = x1.detach().sub(4.5).requires_grad_(), x1.detach()
+x6 = t.nn.functional.soft_margin_loss(x4, x5)
+x7, = t.autograd.grad(x6, x4, create_graph=True)
+x7.sum().backward()
+""",
+    "what the derivative of bilinear has forgotten": """
+x1, x2 = t.ones(1, 1), t.ones(1, 1, requires_grad=True)
+x3 = t.bilinear(x1, x2, t.ones(1, 1, 1, requires_grad=True), None)
+x4, = t.autograd.grad(x3, x2, create_graph=True)
+x4.backward()
+x3.backward()
+""",
+    "a distance whose powers float16 cannot hold": """
+x1 = t.tensor([[2.0, 1.0]], dtype=t.float16).requires_grad_()
+x2 = t.tensor([[3e4, 0.5]], dtype=t.float16)
+x3 = t.nn.functional.pairwise_distance(x1, x2, p=3)
+x3.sum().backward()
+""",
+    "the mean of logarithms of odds of which float16 cannot hold one": """
+x1 = t.tensor([3e4, 1.0, 1.0], dtype=t.float16)
+x2 = t.nn.functional.binary_cross_entropy_with_logits(x1, x1 * -3)
+""",
+    "a row of zeros beside one of more digits": """
+x1, x2 = t.zeros(1, 2, dtype=t.float16), t.tensor([[1.0, -1.5]])
+x3 = t.nn.functional.cosine_similarity(x1, x2)
+""",
+    "a source that is longer than the index": """
+x1, x2 = t.ones(2, 3, requires_grad=True), t.ones(1, 3, requires_grad=True)
+x3 = x1.scatter_add(0, t.tensor([[0]]), x2)
+x3.sum().backward()
+""",
+    "what comes to an inverse in its curve": """
+x1 = t.tensor([[0.5]]).requires_grad_()
+x2 = t.cholesky_inverse(x1)
+s3 = []
+x2.register_hook(lambda g: s3.append(g))
+x4, = t.autograd.grad(x2, x1, create_graph=True)
+x4.backward()
+""",
+    "a root of -0 that float16 divides by": """
+x1 = t.tensor([-0.0], dtype=t.float16)
+x2 = x1.pow(-0.5)
+x1.pow_(-0.5)
+""",
+    "a cell whose biases have fewer digits": """
+x1, x2, x3 = t.ones(2, 3), t.ones(2, 3), t.ones(2, dtype=t.float16)
+x6 = t.rnn_tanh_cell(x1, t.ones(2, 2), x2, t.ones(2, 2), x3, None)
+x7 = t.gru_cell(x1, t.ones(2, 2), x2.repeat(3, 1), t.ones(6, 2), None, x3.repeat(3))
+x8, x9 = t.lstm_cell(x1, (t.ones(2, 2), t.ones(2, 2)), x2.repeat(4, 1), t.ones(8, 2), x3.repeat(4), None)
+""",
+    "the curve of a probability that is certain": """
+x1 = t.tensor([0.0, 1.0, 0.0, 1.0, 0.25], dtype=t.float64).requires_grad_()
+x2 = t.tensor([0.5, 0.25, 0.0, 1.0, 0.75], dtype=t.float64).requires_grad_()
+x3 = t.nn.functional.binary_cross_entropy(x1, x2, reduction="none")
+x4, = t.autograd.grad(x3.sum(), x1, create_graph=True)
+x4.sum().backward()
+x5 = x1.detach().float().requires_grad_()
+x6, = t.autograd.grad(t.nn.functional.binary_cross_entropy(x5, x2.detach().float()), x5, create_graph=True)
+x6.sum().backward()
+""",
+    "the curve of a product without what was there": """
+x1 = t.tensor([-0.01, 2.0], dtype=t.float16).requires_grad_()
+x2 = t.tensor([1.64], dtype=t.float16)
+x3 = x1.scatter_reduce(0, t.tensor([0]), x2, "prod", include_self=False)
+x4, = t.autograd.grad(x3.exp().sum(), x1, create_graph=True)
+x4.sum().backward()
+""",
+    "the same by indices, in place": """
+x1 = t.tensor([1e-30, 2.0]).requires_grad_()
+x2 = (x1 * 1).index_reduce_(0, t.tensor([0]), t.tensor([1.64]), "prod", include_self=False)
+x3, = t.autograd.grad(x2.exp().sum(), x1, create_graph=True)
+x3.sum().backward()
+""",
+}
+
+
+# On whatever device the other tests run, these compare on the CPU.
+@pytest.mark.parametrize("program", [pytest.param(p, id=name) for name, p in FOUND.items()])
+def test_found(program):
+    assert compare(program, Settings(errors="type")) is None
+
+
+@pytest.mark.parametrize("row", [[200.0, 100.0], [0.001, 0.002]])
+def test_powers_that_are_pooled_are_not_rounded(row):
+    def pooled(library, dtype):
+        x = library.tensor([row], dtype=library.float16).to(dtype).requires_grad_()
+        y = library.nn.functional.lp_pool1d(x, 3.0, 2)
+        return y.tolist()[0] + library.autograd.grad(y.sum(), x)[0].tolist()[0]
+
+    ours, exact = pooled(dumbtorch, dumbtorch.float16), pooled(torch, torch.float64)
+    assert ours == pytest.approx(exact, rel=torch.finfo(torch.float16).eps)
+
+
+# The first parameter says whether they are all of the input's dtype, or all of float32.
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("first", ["None", "t.ones(3)", "t.ones(3, dtype=t.float16)"])
+@pytest.mark.parametrize(
+    "second", ["t.ones(3)", "t.ones(3, dtype=t.float16)", "t.ones(3).double()"]
+)
+def test_dtypes_of_parameters(dtype, first, second):
+    program = f"""
+x1, f1 = t.ones(2, 3, 3, dtype=t.{dtype}), t.nn.functional
+x2 = f1.layer_norm(x1, (3,), {first}, {second})
+x3 = f1.group_norm(x1, 3, {first}, {second})
+x4 = f1.batch_norm(x1, None, None, {first}, {second}, True)
+x5 = f1.batch_norm(x1, {second}, {second}, {first}, None)
+x6 = f1.instance_norm(x1, None, None, {first}, {second})
+x7 = f1.instance_norm(x1, {second}, {second}, {first}, None, False)
+"""
+    assert compare(program, Settings(errors="text")) is None
