@@ -25,6 +25,12 @@ from typing import Any, Literal
 
 """
 
+# The modules of functions with several signatures.
+_OVERLOADS = ("_overloads", "_reductions")
+
+# Those that a reader may want to see: PyTorch's stubs do not show the names of operands either.
+_NUMPY_NAMES = {"dim": "axis", "keepdim": "keepdims"}
+
 _TYPES = {
     "tensor": "Tensor",
     "operand": "Tensor | builtins.float",
@@ -106,7 +112,8 @@ def _signature(plan: Plan, c: Call, method: bool, functional: bool = False) -> s
             parts += ["*"] if a.keyword_only and not star else []
             star = star or a.keyword_only
             parts.append(_parameter(plan, a) + (" = ..." if a.name in left_out else ""))
-    others = {"dim": "axis", "keepdim": "keepdims"} if python.numpy_named(c.function) else {}
+    named = python.numpy_named(c.function)
+    others = {own: other for own, other in _NUMPY_NAMES.items() if own in named}
     if python.is_factory(c.function):
         parts += ["layout: Any = ...", "pin_memory: builtins.bool = ..."]
     has_out = python.has_out(c) and not functional
@@ -256,8 +263,9 @@ def _package(plan: Plan) -> str:
             module = "." + (node.module or "")
             lines += [f"from {module} import {n} as {n}" for n in names]
     lines += [f"from {module} import {n} as {n}" for module, n in _late_names(tree)]
-    overloads = _overload_names()
-    lines += [f"from ._overloads import {n} as {n}" for n in overloads]
+    for module in _OVERLOADS:
+        names = [name for name in _functions_of(module) if name[0] != "_"]
+        lines += [f"from .{module} import {n} as {n}" for n in names]
     taken = {line.rsplit(" ", 1)[-1] for line in lines if line.startswith("from .")}
     names = [c for c in python.shown_in("torch", plan.calls) if c.free not in taken]
     lines += [f"from ._ops import {python.safe(c.function.name)} as {c.free}" for c in names]
@@ -334,28 +342,26 @@ def _members(written: ast.ClassDef) -> list[str]:
 def _signature_of(node: ast.FunctionDef, name: str) -> str:
     """A function's first line with its annotations; the names of types are the builtin ones."""
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else " -> Any"
-    arguments = ast.unparse(node.args)
+    arguments = ast.unparse(node.args).replace("=MISSING", "=...")
     text = f"def {name}({arguments}){returns}: ..."
     return re.sub(r"(?<=[:>|] )(int|float|bool)\b", r"builtins.\1", text)
 
 
-def _overload_functions() -> dict[str, ast.FunctionDef]:
-    return {n.name: n for n in _parse("_overloads.py").body if isinstance(n, ast.FunctionDef)}
-
-
-def _overload_names() -> list[str]:
-    return [name for name in _overload_functions() if name[0] != "_"]
+def _functions_of(module: str) -> dict[str, ast.FunctionDef]:
+    return {n.name: n for n in _parse(module + ".py").body if isinstance(n, ast.FunctionDef)}
 
 
 def _overloaded_methods() -> dict[str, ast.FunctionDef]:
-    """What _overloads.py lists in METHODS, and methods that have a function of their own."""
-    functions = _overload_functions()
-    listed = next(
-        n.value
-        for n in _parse("_overloads.py").body
-        if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "METHODS"
-    )
-    names = [n.id for n in ast.walk(listed) if isinstance(n, ast.Name) and n.id in functions]
-    return {name: functions[name] for name in names} | {
-        name: functions[f"_{name}_method"] for name in ("where", "view", "polygamma")
-    }
+    """What modules list in METHODS, and methods that have a function of their own."""
+    methods = {}
+    for module in _OVERLOADS:
+        functions = _functions_of(module)
+        listed = next(
+            n.value
+            for n in _parse(module + ".py").body
+            if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "METHODS"
+        )
+        names = [n.id for n in ast.walk(listed) if isinstance(n, ast.Name) and n.id in functions]
+        methods |= {name: functions[name] for name in names}
+    own = _functions_of("_overloads")
+    return methods | {name: own[f"_{name}_method"] for name in ("where", "view", "polygamma")}

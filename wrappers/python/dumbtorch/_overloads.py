@@ -3,11 +3,10 @@ the generated function in `_ops.py`."""
 
 from __future__ import annotations
 
-from . import _checked, _ops, _types
+from . import _checked, _ops, _reductions, _types
 from ._complaints import MISSING
 from ._factors import FACTORS_FIRST
 from ._fill import copy_
-from ._out import need_pair_along
 from ._runtime import shape_list
 from ._signatures import by_own_names, by_signature
 from ._tensor_type import TensorBase, into
@@ -120,58 +119,6 @@ def _ordered(x, memory_format):
     return _ops.as_strided_(x, x.shape, strides)
 
 
-def max(input=MISSING, other=None, keepdim=False, *, dim=None, out=None, **names):
-    """max(input), max(input, dim, keepdim) and max(input, other)."""
-    if names:
-        input, other, dim, keepdim = by_own_names(
-            "max", names, input=input, other=other, dim=dim, keepdim=keepdim
-        )
-    if out is not None:
-        need_pair_along("max", out, other, dim)
-        return into(out, max, input, other, keepdim, dim=dim)
-    return _extreme(_ops.max, _ops.max_dim, _ops.maximum, input, other, dim, keepdim)
-
-
-def min(input=MISSING, other=None, keepdim=False, *, dim=None, out=None, **names):
-    """min(input), min(input, dim, keepdim) and min(input, other)."""
-    if names:
-        input, other, dim, keepdim = by_own_names(
-            "min", names, input=input, other=other, dim=dim, keepdim=keepdim
-        )
-    if out is not None:
-        need_pair_along("min", out, other, dim)
-        return into(out, min, input, other, keepdim, dim=dim)
-    return _extreme(_ops.min, _ops.min_dim, _ops.minimum, input, other, dim, keepdim)
-
-
-def median(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
-    """median(input) and median(input, dim, keepdim)."""
-    if names:
-        input, dim, keepdim = by_own_names("median", names, input=input, dim=dim, keepdim=keepdim)
-    if out is not None:
-        need_pair_along("median", out, dim)
-        return into(out, median, input, dim, keepdim)
-    return _middle(_ops.median, _ops.median_dim, input, dim, keepdim)
-
-
-def nanmedian(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
-    """nanmedian(input) and nanmedian(input, dim, keepdim)."""
-    if names:
-        input, dim, keepdim = by_own_names(
-            "nanmedian", names, input=input, dim=dim, keepdim=keepdim
-        )
-    if out is not None:
-        need_pair_along("nanmedian", out, dim)
-        return into(out, nanmedian, input, dim, keepdim)
-    return _middle(_ops.nanmedian, _ops.nanmedian_dim, input, dim, keepdim)
-
-
-def _middle(whole, along, x, dim, keepdim):
-    if dim is None and keepdim:
-        raise TypeError(f'{whole.__name__}() missing 1 required positional arguments: "dim"')
-    return whole(x) if dim is None else along(x, dim, keepdim)
-
-
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """What occurs; with return_inverse, return_counts a tuple with what was asked for."""
     results = _ops.unique(input, sorted, return_inverse, return_counts, dim)
@@ -234,16 +181,6 @@ def _recurrent(plain, packed, args, options):
     return (packed if is_packed else plain)(*args, **options)
 
 
-def _extreme(whole, along, of_two, x, other, dim, keepdim):
-    """`other` is whatever came second: a tensor to compare with, or the dimension."""
-    is_pair = isinstance(other, TensorBase)
-    if dim is None and not is_pair:
-        dim = other
-    if (dim is None and keepdim) or (dim is not None and is_pair):
-        raise TypeError(f"{whole.__name__}() takes dim and keepdim, another tensor, or neither")
-    return of_two(x, other) if is_pair else whole(x) if dim is None else along(x, dim, keepdim)
-
-
 def split(tensor, split_size_or_sections, dim=0, *, axis=None):
     """Pieces of one size, or of the sizes in a list."""
     return _split_method(tensor, split_size_or_sections, dim, axis=axis)
@@ -255,52 +192,6 @@ def _split_method(input, split_size, dim=0, *, axis=None):
     if isinstance(split_size, (list, tuple)):
         return _ops.split_with_sizes(input, split_size, dim)
     return _ops.split(input, split_size, dim)
-
-
-def var(
-    input=MISSING, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None, **names
-):
-    """var(input, dim, *, correction, keepdim), and the older `unbiased`."""
-    if names:
-        input, dim, keepdim = by_own_names("var", names, input=input, dim=dim, keepdim=keepdim)
-    dim, options = _spread(dim, unbiased, correction, keepdim)
-    return _ops.var(input, dim, **options, out=out)
-
-
-def std(
-    input=MISSING, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None, **names
-):
-    """std(input, dim, *, correction, keepdim), and the older `unbiased`."""
-    if names:
-        input, dim, keepdim = by_own_names("std", names, input=input, dim=dim, keepdim=keepdim)
-    dim, options = _spread(dim, unbiased, correction, keepdim)
-    return _ops.std(input, dim, **options, out=out)
-
-
-def _spread(dim, unbiased, correction, keepdim):
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    if not isinstance(unbiased, (bool, type(None))):
-        raise TypeError(f"argument 'unbiased' must be bool, not {type(unbiased).__name__}")
-    if correction is None:
-        correction = 1 if unbiased is None else int(unbiased)
-    return dim, {"correction": correction, "keepdim": keepdim}
-
-
-def norm(input=MISSING, p="fro", dim=None, keepdim=False, dtype=None, *, out=None, **names):
-    """Vector norm; "fro" is the 2-norm, of at most two dimensions if they are named."""
-    if names:
-        input, dim, keepdim = by_own_names("norm", names, input=input, dim=dim, keepdim=keepdim)
-    from . import linalg  # which needs tensors
-
-    if p == "fro" and isinstance(dim, (list, tuple)) and len(dim) > 2:
-        dims = " ".join(map(str, dim))
-        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dims}")
-    if p == "nuc":
-        dim = (0, 1) if dim is None else dim
-        return linalg.matrix_norm(input, p, dim, keepdim, dtype=dtype, out=out)
-    order = linalg._order_of(p)
-    return _ops.norm(input, 2 if order is None else order, dim, keepdim, dtype=dtype, out=out)
 
 
 def lu(A, pivot=True, get_infos=False):
@@ -317,26 +208,6 @@ def qr(input, some=True, *, out=None):
 def pinverse(input, rcond=1e-15):
     """The older form of linalg.pinv."""
     return _ops.linalg_pinv(input, rtol=rcond)
-
-
-def var_mean(
-    input=MISSING, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None, **names
-):
-    """var_mean(input, dim, *, correction, keepdim), and the older `unbiased`."""
-    if names:
-        input, dim, keepdim = by_own_names("var_mean", names, input=input, dim=dim, keepdim=keepdim)
-    dim, options = _spread(dim, unbiased, correction, keepdim)
-    return _ops.var_mean(input, dim, **options, out=out)
-
-
-def std_mean(
-    input=MISSING, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None, **names
-):
-    """std_mean(input, dim, *, correction, keepdim), and the older `unbiased`."""
-    if names:
-        input, dim, keepdim = by_own_names("std_mean", names, input=input, dim=dim, keepdim=keepdim)
-    dim, options = _spread(dim, unbiased, correction, keepdim)
-    return _ops.std_mean(input, dim, **options, out=out)
 
 
 def einsum(*args):
@@ -619,22 +490,24 @@ def _polygamma_method(self, n):
 
 
 _LISTED = (
-    arange, randint, randint_like, normal, bernoulli, max, min, split, var, std, norm, var_mean, std_mean, einsum,
-    tensordot, gradient, where, nonzero, round, repeat_interleave, tensor_split, hsplit, vsplit, dsplit, meshgrid,
-    broadcast_tensors, block_diag, cartesian_prod, atleast_1d, atleast_2d, atleast_3d, median, nanmedian, unique,
-    unique_consecutive, scatter, scatter_, lu, qr, pinverse, round_, bernoulli_, random_, uniform_, resize_,
-    resize_as_, roll, conv1d, conv2d, conv3d, lstm, gru, rnn_tanh, rnn_relu,
+    arange, randint, randint_like, normal, bernoulli, split, einsum, tensordot, gradient, where, nonzero, round,
+    repeat_interleave, tensor_split, hsplit, vsplit, dsplit, meshgrid, broadcast_tensors, block_diag,
+    cartesian_prod, atleast_1d, atleast_2d, atleast_3d, unique, unique_consecutive, scatter, scatter_, lu, qr,
+    pinverse, round_, bernoulli_, random_, uniform_, resize_, resize_as_, roll, conv1d, conv2d, conv3d, lstm, gru,
+    rnn_tanh, rnn_relu,
 )  # fmt: skip
-FUNCTIONS = {f.__name__: f for f in _LISTED} | FACTORS_FIRST | _checked.FUNCTIONS
+FUNCTIONS = (
+    {f.__name__: f for f in _LISTED} | FACTORS_FIRST | _checked.FUNCTIONS | _reductions.FUNCTIONS
+)
 METHODS = {
     f.__name__: f
     for f in (
-        *(max, min, var, std, norm, nonzero, scatter, scatter_, round, round_),
+        *(nonzero, scatter, scatter_, round, round_),
         *(repeat_interleave, tensor_split, hsplit, vsplit, dsplit),
-        *(median, nanmedian, unique, unique_consecutive),
+        *(unique, unique_consecutive),
         *(bernoulli, bernoulli_, random_, lu, qr, pinverse),
         *(uniform_, resize_, resize_as_, copy_, roll),
     )
 }
 METHODS["split"], METHODS["where"], METHODS["view"] = _split_method, _where_method, _view_method
-METHODS |= {"polygamma": _polygamma_method} | FACTORS_FIRST | _checked.METHODS
+METHODS |= {"polygamma": _polygamma_method} | FACTORS_FIRST | _checked.METHODS | _reductions.METHODS
