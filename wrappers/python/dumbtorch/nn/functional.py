@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 
-from .. import _grouped, _missing, _ops, _overloads
+from .. import _grouped, _missing, _ops, _overloads, _reductions
 from .._runtime import is_index
 from .._tensor_type import TensorBase, into
 from .._warning import warn_each
@@ -290,7 +290,7 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """input / max(norm(input), eps) along a dimension."""
     if out is not None:
         return into(out, normalize, input, p, dim, eps)
-    size = _overloads.norm(input, p, dim, True)
+    size = _reductions.norm(input, p, dim, True)
     return input / _ops.clamp_min(size, eps).expand_as(input)
 
 
