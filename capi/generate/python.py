@@ -161,7 +161,7 @@ def signature(c: Call, with_out: bool) -> list[str]:
 def _by_numpy_names(f: Function) -> list[str]:
     """Takes what came by NumPy's names. Calls without any pay for one look."""
     own = numpy_named(f)
-    passed = ", ".join([f'"{f.name}"', "names", *(f"{name}={name}" for name in own)])
+    passed = ", ".join([inner_name(f), "names", *(f"{name}={name}" for name in own)])
     return ["if names:", f"{INDENT}{', '.join(own)}, = by_own_names({passed})"]
 
 
@@ -461,7 +461,7 @@ def _result(c: Call, call: str) -> tuple[list[str], list[str]]:
 def _only(c: Call, r: Result) -> list[str]:
     """Statements that make the result of `out`."""
     given = c.slots[0].name if may_give_back(c) else ""
-    is_list = given and c.slots[0].kind.list
+    is_list = may_give_back(c) and c.slots[0].kind.list
     if r.kind.key == "tensor?":
         return ["if out > 1:", f"{INDENT}return wrap(out)", *_raised_if("out"), "return None"]
     if r.kind.key == "tensor" and given:

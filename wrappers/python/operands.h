@@ -46,6 +46,7 @@ static PyObject* int_list(PyObject* module, PyObject* const* args, Py_ssize_t n)
     return x;
   }
   const Py_ssize_t count = PyLong_CheckExact(x) ? PyLong_AsSsize_t(args[1]) : 0;
+  if (count == -1 && PyErr_Occurred()) return NULL;
   if (count <= 0) return PyObject_CallFunctionObjArgs(general_ints, x, args[1], NULL);
   PyObject* const out = PyTuple_New(count);
   for (Py_ssize_t i = 0; out && i < count; i++) {

@@ -165,8 +165,8 @@ Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction
   return reduce_losses(weight.defined() ? mul(losses, weight) : losses, reduction);
 }
 
-// What divides it is bounded, and would have no slope at 0 and 1: the one further derivative is
-// PyTorch's, which adds to the probability and to what is left of 1.
+// What divides it is bounded, and would have no slope at 0 and 1: the derivative by the probability
+// is PyTorch's, which adds to that and to what is left of 1.
 Tensor cross_entropy_slope(const Tensor& probability, const Tensor& target) {
   const auto bounded = [](const Tensor& x) { return maximum((1.0 - x) * x, double(1e-12F)); };
   Tensor y;

@@ -88,7 +88,7 @@ def indexing(word):
 def cross(input=MISSING, other=MISSING, dim=None, *, out=None, **names):
     """Cross product of vectors of three elements, along the first dimension that has three unless one is named."""
     if names:
-        input, other, dim = by_own_names("cross", names, input=input, other=other, dim=dim)
+        input, other, dim = by_own_names(cross, names, input=input, other=other, dim=dim)
     if dim is None:
         warn_once(
             "cross",

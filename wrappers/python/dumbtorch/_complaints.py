@@ -95,11 +95,11 @@ def complain(error: Exception, function: str, kinds: str, *values) -> Exception:
 
     kinds: "input:tensor dim:i64[]?", one word for each value. One number may stand for those of a list [1].
     """
-    missing = [
+    left_out = [
         w.partition(":")[0] for w, v in zip(kinds.split(), values, strict=True) if v is MISSING
     ]
-    if missing:
-        return _missing(function, missing)
+    if left_out:
+        return missing(function, left_out)
     if isinstance(error, OverflowError):
         return _overflow(function, kinds, values)
     for position, (word, value) in enumerate(zip(kinds.split(), values, strict=True), 1):
@@ -112,7 +112,7 @@ def complain(error: Exception, function: str, kinds: str, *values) -> Exception:
     return error
 
 
-def _missing(function: str, names: list) -> TypeError:
+def missing(function: str, names: list) -> TypeError:
     """PyTorch's sentence, whose plural is the other way round."""
     words = "arguments" if len(names) == 1 else "argument"
     listed = ", ".join(f'"{name}"' for name in names)

@@ -3759,7 +3759,7 @@ def conv1d(input=MISSING, weight=MISSING, bias=None, stride=1, padding=0, dilati
         groups: The channels are split into so many groups that do not mix.
     """
     if names:
-        input, = by_own_names("conv1d", names, input=input)
+        input, = by_own_names(conv1d, names, input=input)
     if out is not None:
         return into(out, conv1d, input, weight, bias, stride, padding, dilation, groups)
     try:
@@ -3814,7 +3814,7 @@ def conv_transpose1d(input=MISSING, weight=MISSING, bias=None, stride=1, padding
         dilation: Distance of two elements of a window, for each spatial dimension.
     """
     if names:
-        input, = by_own_names("conv_transpose1d", names, input=input)
+        input, = by_own_names(conv_transpose1d, names, input=input)
     if out is not None:
         return into(out, conv_transpose1d, input, weight, bias, stride, padding, output_padding, groups, dilation)
     try:
@@ -3845,7 +3845,7 @@ def conv2d(input=MISSING, weight=MISSING, bias=None, stride=1, padding=0, dilati
         groups: The channels are split into so many groups that do not mix.
     """
     if names:
-        input, = by_own_names("conv2d", names, input=input)
+        input, = by_own_names(conv2d, names, input=input)
     if out is not None:
         return into(out, conv2d, input, weight, bias, stride, padding, dilation, groups)
     try:
@@ -3901,7 +3901,7 @@ def conv_transpose2d(input=MISSING, weight=MISSING, bias=None, stride=1, padding
         dilation: Distance of two elements of a window, for each spatial dimension.
     """
     if names:
-        input, = by_own_names("conv_transpose2d", names, input=input)
+        input, = by_own_names(conv_transpose2d, names, input=input)
     if out is not None:
         return into(out, conv_transpose2d, input, weight, bias, stride, padding, output_padding, groups, dilation)
     try:
@@ -3931,7 +3931,7 @@ def conv3d(input=MISSING, weight=MISSING, bias=None, stride=1, padding=0, dilati
         groups: The channels are split into so many groups that do not mix.
     """
     if names:
-        input, = by_own_names("conv3d", names, input=input)
+        input, = by_own_names(conv3d, names, input=input)
     if out is not None:
         return into(out, conv3d, input, weight, bias, stride, padding, dilation, groups)
     try:
@@ -3987,7 +3987,7 @@ def conv_transpose3d(input=MISSING, weight=MISSING, bias=None, stride=1, padding
         dilation: Distance of two elements of a window, for each spatial dimension.
     """
     if names:
-        input, = by_own_names("conv_transpose3d", names, input=input)
+        input, = by_own_names(conv_transpose3d, names, input=input)
     if out is not None:
         return into(out, conv_transpose3d, input, weight, bias, stride, padding, output_padding, groups, dilation)
     try:
@@ -4295,7 +4295,7 @@ def empty_like(input=MISSING, *, dtype=None, device=None, requires_grad=False, m
         memory_format: The order of dimensions in memory.
     """
     if names:
-        input, = by_own_names("empty_like", names, input=input)
+        input, = by_own_names(empty_like, names, input=input)
     if out is not None:
         return into(out, empty_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
@@ -4320,7 +4320,7 @@ def zeros_like(input=MISSING, *, dtype=None, device=None, requires_grad=False, m
         memory_format: The order of dimensions in memory.
     """
     if names:
-        input, = by_own_names("zeros_like", names, input=input)
+        input, = by_own_names(zeros_like, names, input=input)
     if out is not None:
         return into(out, zeros_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
@@ -4345,7 +4345,7 @@ def ones_like(input=MISSING, *, dtype=None, device=None, requires_grad=False, me
         memory_format: The order of dimensions in memory.
     """
     if names:
-        input, = by_own_names("ones_like", names, input=input)
+        input, = by_own_names(ones_like, names, input=input)
     if out is not None:
         return into(out, ones_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
@@ -4371,7 +4371,7 @@ def full_like(input=MISSING, fill_value=MISSING, *, dtype=None, device=None, req
         memory_format: The order of dimensions in memory.
     """
     if names:
-        input, = by_own_names("full_like", names, input=input)
+        input, = by_own_names(full_like, names, input=input)
     if out is not None:
         return into(out, full_like, input, fill_value, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
@@ -4577,7 +4577,7 @@ def clone(input=MISSING, *, memory_format=None, out=None, **names):
         memory_format: The order in memory; absent keeps the input's where it is dense.
     """
     if names:
-        input, = by_own_names("clone", names, input=input)
+        input, = by_own_names(clone, names, input=input)
     if out is not None:
         return into(out, clone, input, memory_format=memory_format)
     try:
@@ -5453,7 +5453,7 @@ def cholesky(input=MISSING, upper=False, *, out=None, **names):
         upper: Whether the factor is upper triangular.
     """
     if names:
-        input, = by_own_names("cholesky", names, input=input)
+        input, = by_own_names(cholesky, names, input=input)
     if out is not None:
         return into(out, cholesky, input, upper)
     try:
@@ -5473,7 +5473,7 @@ def cholesky_solve(input=MISSING, input2=MISSING, upper=False, *, out=None, **na
         upper: Whether the factor is upper triangular.
     """
     if names:
-        input, = by_own_names("cholesky_solve", names, input=input)
+        input, = by_own_names(cholesky_solve, names, input=input)
     if out is not None:
         return into(out, cholesky_solve, input, input2, upper)
     try:
@@ -5492,7 +5492,7 @@ def cholesky_inverse(input=MISSING, upper=False, *, out=None, **names):
         upper: Whether the factor is upper triangular.
     """
     if names:
-        input, = by_own_names("cholesky_inverse", names, input=input)
+        input, = by_own_names(cholesky_inverse, names, input=input)
     if out is not None:
         return into(out, cholesky_inverse, input, upper)
     try:
@@ -5623,7 +5623,7 @@ def lu_solve(input=MISSING, LU_data=MISSING, LU_pivots=MISSING, *, out=None, **n
         LU_pivots: The exchanges of rows as lu_factor gives them.
     """
     if names:
-        input, = by_own_names("lu_solve", names, input=input)
+        input, = by_own_names(lu_solve, names, input=input)
     if out is not None:
         return into(out, lu_solve, input, LU_data, LU_pivots)
     try:
@@ -5714,7 +5714,7 @@ def triangular_solve(input=MISSING, A=MISSING, upper=True, transpose=False, unit
         X, and a copy of A.
     """
     if names:
-        input, = by_own_names("triangular_solve", names, input=input)
+        input, = by_own_names(triangular_solve, names, input=input)
     if out is not None:
         need_tuple("triangular_solve", out, 2)
         return into(out, triangular_solve, input, A, upper, transpose, unitriangular)
@@ -5748,7 +5748,7 @@ def linalg_inv(A, *, out=None):
 def inverse(input=MISSING, *, out=None, **names):
     """Another name of `linalg_inv`."""
     if names:
-        input, = by_own_names("inverse", names, input=input)
+        input, = by_own_names(inverse, names, input=input)
     if out is not None:
         return into(out, inverse, input)
     try:
@@ -5804,7 +5804,7 @@ def linalg_det(A, *, out=None):
 def det(input=MISSING, *, out=None, **names):
     """Another name of `linalg_det`."""
     if names:
-        input, = by_own_names("det", names, input=input)
+        input, = by_own_names(det, names, input=input)
     if out is not None:
         return into(out, det, input)
     try:
@@ -5838,7 +5838,7 @@ def linalg_slogdet(A, *, out=None):
 def slogdet(input=MISSING, *, out=None, **names):
     """Another name of `linalg_slogdet`."""
     if names:
-        input, = by_own_names("slogdet", names, input=input)
+        input, = by_own_names(slogdet, names, input=input)
     if out is not None:
         need_tuple("slogdet", out, 2)
         return into(out, slogdet, input)
@@ -5855,7 +5855,7 @@ def slogdet(input=MISSING, *, out=None, **names):
 def logdet(input=MISSING, *, out=None, **names):
     """log of each determinant; NaN where it is negative."""
     if names:
-        input, = by_own_names("logdet", names, input=input)
+        input, = by_own_names(logdet, names, input=input)
     if out is not None:
         return into(out, logdet, input)
     try:
@@ -5893,7 +5893,7 @@ def geqrf(input=MISSING, *, out=None, **names):
     factors.
     """
     if names:
-        input, = by_own_names("geqrf", names, input=input)
+        input, = by_own_names(geqrf, names, input=input)
     if out is not None:
         need_tuple("geqrf", out, 2)
         return into(out, geqrf, input)
@@ -5932,7 +5932,7 @@ def orgqr(input=MISSING, input2=MISSING, *, out=None, **names):
         input2: Their factors [..., k].
     """
     if names:
-        input, = by_own_names("orgqr", names, input=input)
+        input, = by_own_names(orgqr, names, input=input)
     if out is not None:
         return into(out, orgqr, input, input2)
     try:
@@ -5954,7 +5954,7 @@ def ormqr(input=MISSING, input2=MISSING, input3=MISSING, left=True, transpose=Fa
         transpose: Whether Q is transposed.
     """
     if names:
-        input, = by_own_names("ormqr", names, input=input)
+        input, = by_own_names(ormqr, names, input=input)
     if out is not None:
         return into(out, ormqr, input, input2, input3, left, transpose)
     try:
@@ -6053,7 +6053,7 @@ def svd(input=MISSING, some=True, compute_uv=True, *, out=None, **names):
         compute_uv: Whether U and V are wanted; if not, they are zeros.
     """
     if names:
-        input, = by_own_names("svd", names, input=input)
+        input, = by_own_names(svd, names, input=input)
     if out is not None:
         need_tuple("svd", out, 3)
         return into(out, svd, input, some, compute_uv)
@@ -6199,7 +6199,7 @@ def linalg_matrix_exp(A, *, out=None):
 def matrix_exp(input=MISSING, *, out=None, **names):
     """Another name of `linalg_matrix_exp`."""
     if names:
-        input, = by_own_names("matrix_exp", names, input=input)
+        input, = by_own_names(matrix_exp, names, input=input)
     if out is not None:
         return into(out, matrix_exp, input)
     try:
@@ -6445,7 +6445,7 @@ def index_put(input=MISSING, indices=MISSING, values=MISSING, accumulate=False, 
         accumulate: Add instead of replacing; repeated indices then add up.
     """
     if names:
-        input, = by_own_names("index_put", names, input=input)
+        input, = by_own_names(index_put, names, input=input)
     if out is not None:
         return into(out, index_put, input, indices, values, accumulate)
     try:
@@ -6485,7 +6485,7 @@ def index_select(input=MISSING, dim=MISSING, index=MISSING, *, out=None, **names
         index: 1-d int64 or int32 indices.
     """
     if names:
-        input, dim, = by_own_names("index_select", names, input=input, dim=dim)
+        input, dim, = by_own_names(index_select, names, input=input, dim=dim)
     if out is not None:
         return into(out, index_select, input, dim, index)
     try:
@@ -6507,7 +6507,7 @@ def index_add(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, *, alph
         alpha: Factor of source.
     """
     if names:
-        input, dim, = by_own_names("index_add", names, input=input, dim=dim)
+        input, dim, = by_own_names(index_add, names, input=input, dim=dim)
     if out is not None:
         return into(out, index_add, input, dim, index, source, alpha=alpha)
     try:
@@ -6530,7 +6530,7 @@ def index_add_(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, *, alp
         alpha: Factor of source.
     """
     if names:
-        input, dim, = by_own_names("index_add_", names, input=input, dim=dim)
+        input, dim, = by_own_names(index_add_, names, input=input, dim=dim)
     try:
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         status = py_index_add_(input, dim, index, source, alpha_kind, alpha_i, alpha_f)
@@ -6550,7 +6550,7 @@ def gather(input=MISSING, dim=MISSING, index=MISSING, *, sparse_grad=False, out=
         sparse_grad: Must be false: there are no sparse tensors.
     """
     if names:
-        input, dim, = by_own_names("gather", names, input=input, dim=dim)
+        input, dim, = by_own_names(gather, names, input=input, dim=dim)
     if out is not None:
         return into(out, gather, input, dim, index, sparse_grad=sparse_grad)
     try:
@@ -6572,7 +6572,7 @@ def scatter(input=MISSING, dim=MISSING, index=MISSING, src=MISSING, *, out=None,
         src: What to write: a tensor at least as large as index, or a number.
     """
     if names:
-        input, dim, = by_own_names("scatter", names, input=input, dim=dim)
+        input, dim, = by_own_names(scatter, names, input=input, dim=dim)
     if out is not None:
         return into(out, scatter, input, dim, index, src)
     try:
@@ -6594,7 +6594,7 @@ def scatter_(input=MISSING, dim=MISSING, index=MISSING, src=MISSING, **names):
         src: What to write: a tensor at least as large as index, or a number.
     """
     if names:
-        input, dim, = by_own_names("scatter_", names, input=input, dim=dim)
+        input, dim, = by_own_names(scatter_, names, input=input, dim=dim)
     try:
         src_h, src_kind, src_i, src_f = read_operand(src)
         status = py_scatter_(input, dim, index, src_h, src_kind, src_i, src_f)
@@ -6614,7 +6614,7 @@ def scatter_add(input=MISSING, dim=MISSING, index=MISSING, src=MISSING, *, out=N
         src: What to add: at least as large as index.
     """
     if names:
-        input, dim, = by_own_names("scatter_add", names, input=input, dim=dim)
+        input, dim, = by_own_names(scatter_add, names, input=input, dim=dim)
     if out is not None:
         return into(out, scatter_add, input, dim, index, src)
     try:
@@ -6635,7 +6635,7 @@ def scatter_add_(input=MISSING, dim=MISSING, index=MISSING, src=MISSING, **names
         src: What to add: at least as large as index.
     """
     if names:
-        input, dim, = by_own_names("scatter_add_", names, input=input, dim=dim)
+        input, dim, = by_own_names(scatter_add_, names, input=input, dim=dim)
     try:
         status = py_scatter_add_(input, dim, index, src)
     except BAD_ARGUMENTS as error:
@@ -6657,7 +6657,7 @@ def scatter_reduce(input=MISSING, dim=MISSING, index=MISSING, src=MISSING, reduc
         include_self: Whether what is there counts; if not, only what src brings.
     """
     if names:
-        input, dim, = by_own_names("scatter_reduce", names, input=input, dim=dim)
+        input, dim, = by_own_names(scatter_reduce, names, input=input, dim=dim)
     if out is not None:
         return into(out, scatter_reduce, input, dim, index, src, reduce, include_self=include_self)
     try:
@@ -6680,7 +6680,7 @@ def scatter_reduce_(input=MISSING, dim=MISSING, index=MISSING, src=MISSING, redu
         include_self: Whether what is there counts; if not, only what src brings.
     """
     if names:
-        input, dim, = by_own_names("scatter_reduce_", names, input=input, dim=dim)
+        input, dim, = by_own_names(scatter_reduce_, names, input=input, dim=dim)
     try:
         status = py_scatter_reduce_(input, dim, index, src, c_string(reduce), include_self)
     except BAD_ARGUMENTS as error:
@@ -6701,7 +6701,7 @@ def index_reduce(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, redu
         include_self: Whether what is there counts; if not, only what source brings.
     """
     if names:
-        input, dim, = by_own_names("index_reduce", names, input=input, dim=dim)
+        input, dim, = by_own_names(index_reduce, names, input=input, dim=dim)
     if out is not None:
         return into(out, index_reduce, input, dim, index, source, reduce, include_self=include_self)
     try:
@@ -6724,7 +6724,7 @@ def index_reduce_(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, red
         include_self: Whether what is there counts; if not, only what source brings.
     """
     if names:
-        input, dim, = by_own_names("index_reduce_", names, input=input, dim=dim)
+        input, dim, = by_own_names(index_reduce_, names, input=input, dim=dim)
     try:
         status = py_index_reduce_(input, dim, index, source, c_string(reduce), include_self)
     except BAD_ARGUMENTS as error:
@@ -6743,7 +6743,7 @@ def index_fill(input=MISSING, dim=MISSING, index=MISSING, value=MISSING, *, out=
         value: A number or a 0-d tensor.
     """
     if names:
-        input, dim, = by_own_names("index_fill", names, input=input, dim=dim)
+        input, dim, = by_own_names(index_fill, names, input=input, dim=dim)
     if out is not None:
         return into(out, index_fill, input, dim, index, value)
     try:
@@ -6765,7 +6765,7 @@ def index_fill_(input=MISSING, dim=MISSING, index=MISSING, value=MISSING, **name
         value: A number or a 0-d tensor.
     """
     if names:
-        input, dim, = by_own_names("index_fill_", names, input=input, dim=dim)
+        input, dim, = by_own_names(index_fill_, names, input=input, dim=dim)
     try:
         value_h, value_kind, value_i, value_f = read_operand(value)
         status = py_index_fill_(input, dim, index, value_h, value_kind, value_i, value_f)
@@ -6785,7 +6785,7 @@ def index_copy(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, *, out
         source: The slices to write.
     """
     if names:
-        input, dim, = by_own_names("index_copy", names, input=input, dim=dim)
+        input, dim, = by_own_names(index_copy, names, input=input, dim=dim)
     if out is not None:
         return into(out, index_copy, input, dim, index, source)
     try:
@@ -6806,7 +6806,7 @@ def index_copy_(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, **nam
         source: The slices to write.
     """
     if names:
-        input, dim, = by_own_names("index_copy_", names, input=input, dim=dim)
+        input, dim, = by_own_names(index_copy_, names, input=input, dim=dim)
     try:
         status = py_index_copy_(input, dim, index, source)
     except BAD_ARGUMENTS as error:
@@ -6824,7 +6824,7 @@ def masked_scatter(input=MISSING, mask=MISSING, source=MISSING, *, out=None, **n
         source: What to write, in row-major order.
     """
     if names:
-        input, = by_own_names("masked_scatter", names, input=input)
+        input, = by_own_names(masked_scatter, names, input=input)
     if out is not None:
         return into(out, masked_scatter, input, mask, source)
     try:
@@ -6859,7 +6859,7 @@ def take(input=MISSING, index=MISSING, *, out=None, **names):
         index: int64 positions in row-major order; negative ones count from the end.
     """
     if names:
-        input, = by_own_names("take", names, input=input)
+        input, = by_own_names(take, names, input=input)
     if out is not None:
         return into(out, take, input, index)
     try:
@@ -6880,7 +6880,7 @@ def take_along_dim(input=MISSING, indices=MISSING, dim=None, *, out=None, **name
         dim: The dimension; absent means the elements in row-major order.
     """
     if names:
-        input, dim, = by_own_names("take_along_dim", names, input=input, dim=dim)
+        input, dim, = by_own_names(take_along_dim, names, input=input, dim=dim)
     if out is not None:
         return into(out, take_along_dim, input, indices, dim)
     try:
@@ -6901,7 +6901,7 @@ def put(input=MISSING, index=MISSING, source=MISSING, accumulate=False, *, out=N
         accumulate: Add instead of replacing; repeated indices then add up.
     """
     if names:
-        input, = by_own_names("put", names, input=input)
+        input, = by_own_names(put, names, input=input)
     if out is not None:
         return into(out, put, input, index, source, accumulate)
     try:
@@ -6938,7 +6938,7 @@ def nonzero_static(input=MISSING, *, size, fill_value=-1, out=None, **names):
         fill_value: What fills the rows that are left.
     """
     if names:
-        input, = by_own_names("nonzero_static", names, input=input)
+        input, = by_own_names(nonzero_static, names, input=input)
     if out is not None:
         return into(out, nonzero_static, input, size=size, fill_value=fill_value)
     try:
@@ -6957,7 +6957,7 @@ def masked_select(input=MISSING, mask=MISSING, *, out=None, **names):
         mask: A bool tensor; both broadcast.
     """
     if names:
-        input, = by_own_names("masked_select", names, input=input)
+        input, = by_own_names(masked_select, names, input=input)
     if out is not None:
         return into(out, masked_select, input, mask)
     try:
@@ -6972,7 +6972,7 @@ def masked_select(input=MISSING, mask=MISSING, *, out=None, **names):
 def nonzero(input=MISSING, *, out=None, **names):
     """The positions of nonzero elements: int64 [count, dimensions]."""
     if names:
-        input, = by_own_names("nonzero", names, input=input)
+        input, = by_own_names(nonzero, names, input=input)
     if out is not None:
         return into(out, nonzero, input)
     try:
@@ -7006,7 +7006,7 @@ def tril(input=MISSING, diagonal=0, *, out=None, **names):
         diagonal: The last diagonal to keep; 0 is the main one.
     """
     if names:
-        input, = by_own_names("tril", names, input=input)
+        input, = by_own_names(tril, names, input=input)
     if out is not None:
         return into(out, tril, input, diagonal)
     try:
@@ -7040,7 +7040,7 @@ def triu(input=MISSING, diagonal=0, *, out=None, **names):
         diagonal: The first diagonal to keep; 0 is the main one.
     """
     if names:
-        input, = by_own_names("triu", names, input=input)
+        input, = by_own_names(triu, names, input=input)
     if out is not None:
         return into(out, triu, input, diagonal)
     try:
@@ -7139,7 +7139,7 @@ def matmul(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second factor.
     """
     if names:
-        input, other, = by_own_names("matmul", names, input=input, other=other)
+        input, other, = by_own_names(matmul, names, input=input, other=other)
     if out is not None:
         return into(out, matmul, input, other)
     try:
@@ -7158,7 +7158,7 @@ def mm(input=MISSING, mat2=MISSING, *, out=None, **names):
         mat2: The second factor.
     """
     if names:
-        input, = by_own_names("mm", names, input=input)
+        input, = by_own_names(mm, names, input=input)
     if out is not None:
         return into(out, mm, input, mat2)
     try:
@@ -7177,7 +7177,7 @@ def bmm(input=MISSING, mat2=MISSING, *, out=None, **names):
         mat2: The second factor.
     """
     if names:
-        input, = by_own_names("bmm", names, input=input)
+        input, = by_own_names(bmm, names, input=input)
     if out is not None:
         return into(out, bmm, input, mat2)
     try:
@@ -7199,7 +7199,7 @@ def baddbmm(input=MISSING, batch1=MISSING, batch2=MISSING, *, beta=1, alpha=1, o
         alpha: Factor of the product.
     """
     if names:
-        input, = by_own_names("baddbmm", names, input=input)
+        input, = by_own_names(baddbmm, names, input=input)
     if out is not None:
         return into(out, baddbmm, input, batch1, batch2, beta=beta, alpha=alpha)
     try:
@@ -7243,7 +7243,7 @@ def addbmm(input=MISSING, batch1=MISSING, batch2=MISSING, *, beta=1, alpha=1, ou
         alpha: Factor of the product.
     """
     if names:
-        input, = by_own_names("addbmm", names, input=input)
+        input, = by_own_names(addbmm, names, input=input)
     if out is not None:
         return into(out, addbmm, input, batch1, batch2, beta=beta, alpha=alpha)
     try:
@@ -7284,7 +7284,7 @@ def mv(input=MISSING, vec=MISSING, *, out=None, **names):
         vec: A vector [k].
     """
     if names:
-        input, = by_own_names("mv", names, input=input)
+        input, = by_own_names(mv, names, input=input)
     if out is not None:
         return into(out, mv, input, vec)
     try:
@@ -7306,7 +7306,7 @@ def addmv(input=MISSING, mat=MISSING, vec=MISSING, *, beta=1, alpha=1, out=None,
         alpha: Factor of the product.
     """
     if names:
-        input, = by_own_names("addmv", names, input=input)
+        input, = by_own_names(addmv, names, input=input)
     if out is not None:
         return into(out, addmv, input, mat, vec, beta=beta, alpha=alpha)
     try:
@@ -7347,7 +7347,7 @@ def vdot(input=MISSING, other=MISSING, *, out=None, **names):
         other: A vector of the same length.
     """
     if names:
-        input, other, = by_own_names("vdot", names, input=input, other=other)
+        input, other, = by_own_names(vdot, names, input=input, other=other)
     if out is not None:
         return into(out, vdot, input, other)
     try:
@@ -7366,7 +7366,7 @@ def dot(input=MISSING, tensor=MISSING, *, out=None, **names):
         tensor: A vector of the same length.
     """
     if names:
-        input, = by_own_names("dot", names, input=input)
+        input, = by_own_names(dot, names, input=input)
     if out is not None:
         return into(out, dot, input, tensor)
     try:
@@ -7388,7 +7388,7 @@ def addmm(input=MISSING, mat1=MISSING, mat2=MISSING, *, beta=1, alpha=1, out=Non
         alpha: Factor of the product.
     """
     if names:
-        input, = by_own_names("addmm", names, input=input)
+        input, = by_own_names(addmm, names, input=input)
     if out is not None:
         return into(out, addmm, input, mat1, mat2, beta=beta, alpha=alpha)
     try:
@@ -7429,7 +7429,7 @@ def outer(input=MISSING, vec2=MISSING, *, out=None, **names):
         vec2: A vector [m].
     """
     if names:
-        input, = by_own_names("outer", names, input=input)
+        input, = by_own_names(outer, names, input=input)
     if out is not None:
         return into(out, outer, input, vec2)
     try:
@@ -7451,7 +7451,7 @@ def addr(input=MISSING, vec1=MISSING, vec2=MISSING, *, beta=1, alpha=1, out=None
         alpha: Factor of the product.
     """
     if names:
-        input, = by_own_names("addr", names, input=input)
+        input, = by_own_names(addr, names, input=input)
     if out is not None:
         return into(out, addr, input, vec1, vec2, beta=beta, alpha=alpha)
     try:
@@ -7493,7 +7493,7 @@ def inner(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second factor.
     """
     if names:
-        input, other, = by_own_names("inner", names, input=input, other=other)
+        input, other, = by_own_names(inner, names, input=input, other=other)
     if out is not None:
         return into(out, inner, input, other)
     try:
@@ -7513,7 +7513,7 @@ def cross(input=MISSING, other=MISSING, dim=None, *, out=None, **names):
         dim: A dimension of size 3; absent: the first such.
     """
     if names:
-        input, other, dim, = by_own_names("cross", names, input=input, other=other, dim=dim)
+        input, other, dim, = by_own_names(cross, names, input=input, other=other, dim=dim)
     if out is not None:
         return into(out, cross, input, other, dim)
     try:
@@ -7532,7 +7532,7 @@ def kron(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second factor.
     """
     if names:
-        input, other, = by_own_names("kron", names, input=input, other=other)
+        input, other, = by_own_names(kron, names, input=input, other=other)
     if out is not None:
         return into(out, kron, input, other)
     try:
@@ -7631,7 +7631,7 @@ def linalg_matmul(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second factor.
     """
     if names:
-        input, other, = by_own_names("linalg_matmul", names, input=input, other=other)
+        input, other, = by_own_names(linalg_matmul, names, input=input, other=other)
     if out is not None:
         return into(out, linalg_matmul, input, other)
     try:
@@ -7650,7 +7650,7 @@ def matrix_power(input=MISSING, n=MISSING, *, out=None, **names):
         n: The exponent.
     """
     if names:
-        input, = by_own_names("matrix_power", names, input=input)
+        input, = by_own_names(matrix_power, names, input=input)
     if out is not None:
         return into(out, matrix_power, input, n)
     try:
@@ -7701,7 +7701,7 @@ def chain_matmul(matrices, *, out=None):
 def trace(input=MISSING, *, out=None, **names):
     """Sum of the elements on the diagonal."""
     if names:
-        input, = by_own_names("trace", names, input=input)
+        input, = by_own_names(trace, names, input=input)
     if out is not None:
         return into(out, trace, input)
     try:
@@ -7722,7 +7722,7 @@ def linalg_diagonal(input=MISSING, *, offset=0, dim1=-2, dim2=-1, **names):
         dim2: The second dimension of the matrices.
     """
     if names:
-        input, = by_own_names("linalg_diagonal", names, input=input)
+        input, = by_own_names(linalg_diagonal, names, input=input)
     try:
         out = py_linalg_diagonal(input, offset, dim1, dim2)
     except BAD_ARGUMENTS as error:
@@ -7738,7 +7738,7 @@ def linalg_cross(input=MISSING, other=MISSING, *, dim=-1, out=None, **names):
         dim: A dimension of size 3.
     """
     if names:
-        input, other, dim, = by_own_names("linalg_cross", names, input=input, other=other, dim=dim)
+        input, other, dim, = by_own_names(linalg_cross, names, input=input, other=other, dim=dim)
     if out is not None:
         return into(out, linalg_cross, input, other, dim=dim)
     try:
@@ -7759,7 +7759,7 @@ def linalg_vecdot(x, y, *, dim=-1, out=None, **names):
         dim: The dimension.
     """
     if names:
-        dim, = by_own_names("linalg_vecdot", names, dim=dim)
+        dim, = by_own_names(linalg_vecdot, names, dim=dim)
     if out is not None:
         return into(out, linalg_vecdot, x, y, dim=dim)
     try:
@@ -7782,7 +7782,7 @@ def linalg_vector_norm(input=MISSING, ord=2, dim=None, keepdim=False, *, dtype=N
         dtype: The dtype to convert to first.
     """
     if names:
-        input, dim, keepdim, = by_own_names("linalg_vector_norm", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(linalg_vector_norm, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, linalg_vector_norm, input, ord, dim, keepdim, dtype=dtype)
     try:
@@ -7808,7 +7808,7 @@ def linalg_matrix_norm(input=MISSING, ord=None, dim=(-2, -1), keepdim=False, *, 
         dtype: The dtype to convert to first.
     """
     if names:
-        input, dim, keepdim, = by_own_names("linalg_matrix_norm", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(linalg_matrix_norm, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, linalg_matrix_norm, input, ord, dim, keepdim, dtype=dtype)
     try:
@@ -7830,7 +7830,7 @@ def nuclear_norm(input=MISSING, dim=(-2, -1), keepdim=False, *, out=None, **name
         keepdim: Whether reduced dimensions stay, with size 1.
     """
     if names:
-        input, dim, keepdim, = by_own_names("nuclear_norm", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(nuclear_norm, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, nuclear_norm, input, dim, keepdim)
     try:
@@ -7853,7 +7853,7 @@ def linalg_norm(input=MISSING, ord=None, dim=None, keepdim=False, *, dtype=None,
         dtype: The dtype to convert to first.
     """
     if names:
-        input, dim, keepdim, = by_own_names("linalg_norm", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(linalg_norm, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, linalg_norm, input, ord, dim, keepdim, dtype=dtype)
     try:
@@ -7877,7 +7877,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, out=None, **names):
         eps: What lengths are at least.
     """
     if names:
-        dim, = by_own_names("cosine_similarity", names, dim=dim)
+        dim, = by_own_names(cosine_similarity, names, dim=dim)
     if out is not None:
         return into(out, cosine_similarity, x1, x2, dim, eps)
     try:
@@ -7900,7 +7900,7 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False, *, out=None, **na
         keepdim: Whether reduced dimensions stay, with size 1.
     """
     if names:
-        keepdim, = by_own_names("pairwise_distance", names, keepdim=keepdim)
+        keepdim, = by_own_names(pairwise_distance, names, keepdim=keepdim)
     if out is not None:
         return into(out, pairwise_distance, x1, x2, p, eps, keepdim)
     try:
@@ -7920,7 +7920,7 @@ def dist(input=MISSING, other=MISSING, p=2, *, out=None, **names):
         p: The exponent of the norm.
     """
     if names:
-        input, other, = by_own_names("dist", names, input=input, other=other)
+        input, other, = by_own_names(dist, names, input=input, other=other)
     if out is not None:
         return into(out, dist, input, other, p)
     try:
@@ -7962,7 +7962,7 @@ def pdist(input=MISSING, p=2.0, *, out=None, **names):
         p: The exponent of the norm.
     """
     if names:
-        input, = by_own_names("pdist", names, input=input)
+        input, = by_own_names(pdist, names, input=input)
     if out is not None:
         return into(out, pdist, input, p)
     try:
@@ -7983,7 +7983,7 @@ def renorm(input=MISSING, p=MISSING, dim=MISSING, maxnorm=MISSING, *, out=None, 
         maxnorm: The norm that slices have at most.
     """
     if names:
-        input, dim, = by_own_names("renorm", names, input=input, dim=dim)
+        input, dim, = by_own_names(renorm, names, input=input, dim=dim)
     if out is not None:
         return into(out, renorm, input, p, dim, maxnorm)
     try:
@@ -8006,7 +8006,7 @@ def renorm_(input=MISSING, p=MISSING, dim=MISSING, maxnorm=MISSING, **names):
         maxnorm: The norm that slices have at most.
     """
     if names:
-        input, dim, = by_own_names("renorm_", names, input=input, dim=dim)
+        input, dim, = by_own_names(renorm_, names, input=input, dim=dim)
     try:
         p_kind, p_i, p_f = read_scalar(p)
         maxnorm_kind, maxnorm_i, maxnorm_f = read_scalar(maxnorm)
@@ -8672,7 +8672,7 @@ def layer_norm(input=MISSING, normalized_shape=MISSING, weight=None, bias=None, 
         eps: Added to the variance.
     """
     if names:
-        input, = by_own_names("layer_norm", names, input=input)
+        input, = by_own_names(layer_norm, names, input=input)
     if out is not None:
         return into(out, layer_norm, input, normalized_shape, weight, bias, eps)
     try:
@@ -8696,7 +8696,7 @@ def rms_norm(input=MISSING, normalized_shape=MISSING, weight=None, eps=None, *, 
             1.
     """
     if names:
-        input, = by_own_names("rms_norm", names, input=input)
+        input, = by_own_names(rms_norm, names, input=input)
     if out is not None:
         return into(out, rms_norm, input, normalized_shape, weight, eps)
     try:
@@ -8720,7 +8720,7 @@ def group_norm(input=MISSING, num_groups=MISSING, weight=None, bias=None, eps=1e
         eps: Added to the variance.
     """
     if names:
-        input, = by_own_names("group_norm", names, input=input)
+        input, = by_own_names(group_norm, names, input=input)
     if out is not None:
         return into(out, group_norm, input, num_groups, weight, bias, eps)
     try:
@@ -8780,7 +8780,7 @@ def softmax(input=MISSING, dim=MISSING, *, dtype=None, out=None, **names):
         dtype: The dtype to convert to first.
     """
     if names:
-        input, dim, = by_own_names("softmax", names, input=input, dim=dim)
+        input, dim, = by_own_names(softmax, names, input=input, dim=dim)
     if out is not None:
         return into(out, softmax, input, dim, dtype=dtype)
     try:
@@ -8800,7 +8800,7 @@ def log_softmax(input=MISSING, dim=MISSING, *, dtype=None, out=None, **names):
         dtype: The dtype to convert to first.
     """
     if names:
-        input, dim, = by_own_names("log_softmax", names, input=input, dim=dim)
+        input, dim, = by_own_names(log_softmax, names, input=input, dim=dim)
     if out is not None:
         return into(out, log_softmax, input, dim, dtype=dtype)
     try:
@@ -9003,7 +9003,7 @@ def rrelu(input=MISSING, lower=0.125, upper=0.3333333333333333, training=False, 
         training: Draw the slopes; if false, they are the mean of the two.
     """
     if names:
-        input, = by_own_names("rrelu", names, input=input)
+        input, = by_own_names(rrelu, names, input=input)
     if out is not None:
         return into(out, rrelu, input, lower, upper, training)
     try:
@@ -9112,7 +9112,7 @@ def fake_quantize_per_tensor_affine(input=MISSING, scale=MISSING, zero_point=MIS
         quant_max: The largest integer.
     """
     if names:
-        input, = by_own_names("fake_quantize_per_tensor_affine", names, input=input)
+        input, = by_own_names(fake_quantize_per_tensor_affine, names, input=input)
     if out is not None:
         return into(out, fake_quantize_per_tensor_affine, input, scale, zero_point, quant_min, quant_max)
     try:
@@ -9138,7 +9138,7 @@ def fake_quantize_per_channel_affine(input=MISSING, scale=MISSING, zero_point=MI
         quant_max: The largest integer.
     """
     if names:
-        input, = by_own_names("fake_quantize_per_channel_affine", names, input=input)
+        input, = by_own_names(fake_quantize_per_channel_affine, names, input=input)
     if out is not None:
         return into(out, fake_quantize_per_channel_affine, input, scale, zero_point, axis, quant_min, quant_max)
     try:
@@ -9242,7 +9242,7 @@ def optimizer_update_unless(optimizer, params, grads, states, lr, settings, firs
 def neg(input=MISSING, *, out=None, **names):
     """Negative of each element."""
     if names:
-        input, = by_own_names("neg", names, input=input)
+        input, = by_own_names(neg, names, input=input)
     if out is not None:
         return into(out, neg, input)
     try:
@@ -9268,7 +9268,7 @@ def neg_(input):
 def abs(input=MISSING, *, out=None, **names):
     """Absolute value of each element. The gradient at 0 is 0."""
     if names:
-        input, = by_own_names("abs", names, input=input)
+        input, = by_own_names(abs, names, input=input)
     if out is not None:
         return into(out, abs, input)
     try:
@@ -9294,7 +9294,7 @@ def abs_(input):
 def sign(input=MISSING, *, out=None, **names):
     """-1, 0 or 1 by the sign of each element."""
     if names:
-        input, = by_own_names("sign", names, input=input)
+        input, = by_own_names(sign, names, input=input)
     if out is not None:
         return into(out, sign, input)
     try:
@@ -9320,7 +9320,7 @@ def sign_(input):
 def floor(input=MISSING, *, out=None, **names):
     """Largest integer not above each element."""
     if names:
-        input, = by_own_names("floor", names, input=input)
+        input, = by_own_names(floor, names, input=input)
     if out is not None:
         return into(out, floor, input)
     try:
@@ -9346,7 +9346,7 @@ def floor_(input):
 def ceil(input=MISSING, *, out=None, **names):
     """Smallest integer not below each element."""
     if names:
-        input, = by_own_names("ceil", names, input=input)
+        input, = by_own_names(ceil, names, input=input)
     if out is not None:
         return into(out, ceil, input)
     try:
@@ -9372,7 +9372,7 @@ def ceil_(input):
 def round(input=MISSING, *, out=None, **names):
     """Nearest integer; halves go to the even neighbour."""
     if names:
-        input, = by_own_names("round", names, input=input)
+        input, = by_own_names(round, names, input=input)
     if out is not None:
         return into(out, round, input)
     try:
@@ -9398,7 +9398,7 @@ def round_(input):
 def trunc(input=MISSING, *, out=None, **names):
     """Integer part of each element."""
     if names:
-        input, = by_own_names("trunc", names, input=input)
+        input, = by_own_names(trunc, names, input=input)
     if out is not None:
         return into(out, trunc, input)
     try:
@@ -9424,7 +9424,7 @@ def trunc_(input):
 def exp(input=MISSING, *, out=None, **names):
     """Exponential of each element."""
     if names:
-        input, = by_own_names("exp", names, input=input)
+        input, = by_own_names(exp, names, input=input)
     if out is not None:
         return into(out, exp, input)
     try:
@@ -9450,7 +9450,7 @@ def exp_(input):
 def log(input=MISSING, *, out=None, **names):
     """Natural logarithm of each element."""
     if names:
-        input, = by_own_names("log", names, input=input)
+        input, = by_own_names(log, names, input=input)
     if out is not None:
         return into(out, log, input)
     try:
@@ -9476,7 +9476,7 @@ def log_(input):
 def log1p(input=MISSING, *, out=None, **names):
     """log(1 + input), accurate near 0."""
     if names:
-        input, = by_own_names("log1p", names, input=input)
+        input, = by_own_names(log1p, names, input=input)
     if out is not None:
         return into(out, log1p, input)
     try:
@@ -9502,7 +9502,7 @@ def log1p_(input):
 def sqrt(input=MISSING, *, out=None, **names):
     """Square root of each element; NaN for negative ones."""
     if names:
-        input, = by_own_names("sqrt", names, input=input)
+        input, = by_own_names(sqrt, names, input=input)
     if out is not None:
         return into(out, sqrt, input)
     try:
@@ -9528,7 +9528,7 @@ def sqrt_(input):
 def rsqrt(input=MISSING, *, out=None, **names):
     """1 / sqrt(input)."""
     if names:
-        input, = by_own_names("rsqrt", names, input=input)
+        input, = by_own_names(rsqrt, names, input=input)
     if out is not None:
         return into(out, rsqrt, input)
     try:
@@ -9554,7 +9554,7 @@ def rsqrt_(input):
 def square(input=MISSING, *, out=None, **names):
     """Square of each element."""
     if names:
-        input, = by_own_names("square", names, input=input)
+        input, = by_own_names(square, names, input=input)
     if out is not None:
         return into(out, square, input)
     try:
@@ -9580,7 +9580,7 @@ def square_(input):
 def reciprocal(input=MISSING, *, out=None, **names):
     """1 / input."""
     if names:
-        input, = by_own_names("reciprocal", names, input=input)
+        input, = by_own_names(reciprocal, names, input=input)
     if out is not None:
         return into(out, reciprocal, input)
     try:
@@ -9606,7 +9606,7 @@ def reciprocal_(input):
 def sin(input=MISSING, *, out=None, **names):
     """Sine of each element."""
     if names:
-        input, = by_own_names("sin", names, input=input)
+        input, = by_own_names(sin, names, input=input)
     if out is not None:
         return into(out, sin, input)
     try:
@@ -9632,7 +9632,7 @@ def sin_(input):
 def cos(input=MISSING, *, out=None, **names):
     """Cosine of each element."""
     if names:
-        input, = by_own_names("cos", names, input=input)
+        input, = by_own_names(cos, names, input=input)
     if out is not None:
         return into(out, cos, input)
     try:
@@ -9658,7 +9658,7 @@ def cos_(input):
 def tanh(input=MISSING, *, out=None, **names):
     """Hyperbolic tangent of each element."""
     if names:
-        input, = by_own_names("tanh", names, input=input)
+        input, = by_own_names(tanh, names, input=input)
     if out is not None:
         return into(out, tanh, input)
     try:
@@ -9684,7 +9684,7 @@ def tanh_(input):
 def erf(input=MISSING, *, out=None, **names):
     """Error function of each element."""
     if names:
-        input, = by_own_names("erf", names, input=input)
+        input, = by_own_names(erf, names, input=input)
     if out is not None:
         return into(out, erf, input)
     try:
@@ -9710,7 +9710,7 @@ def erf_(input):
 def sigmoid(input=MISSING, *, out=None, **names):
     """1 / (1 + exp(-input))."""
     if names:
-        input, = by_own_names("sigmoid", names, input=input)
+        input, = by_own_names(sigmoid, names, input=input)
     if out is not None:
         return into(out, sigmoid, input)
     try:
@@ -9736,7 +9736,7 @@ def sigmoid_(input):
 def relu(input=MISSING, *, out=None, **names):
     """max(0, input). The gradient at 0 is 0."""
     if names:
-        input, = by_own_names("relu", names, input=input)
+        input, = by_own_names(relu, names, input=input)
     if out is not None:
         return into(out, relu, input)
     try:
@@ -9902,7 +9902,7 @@ def clamp_min(input=MISSING, min=MISSING, *, out=None, **names):
         min: Lower bound: a tensor or a number.
     """
     if names:
-        input, = by_own_names("clamp_min", names, input=input)
+        input, = by_own_names(clamp_min, names, input=input)
     if out is not None:
         return into(out, clamp_min, input, min)
     try:
@@ -9938,7 +9938,7 @@ def clamp_max(input=MISSING, max=MISSING, *, out=None, **names):
         max: Upper bound: a tensor or a number.
     """
     if names:
-        input, = by_own_names("clamp_max", names, input=input)
+        input, = by_own_names(clamp_max, names, input=input)
     if out is not None:
         return into(out, clamp_max, input, max)
     try:
@@ -9976,7 +9976,7 @@ def clamp(input=MISSING, min=None, max=None, *, out=None, **names):
         max: Upper bound: a tensor, a number or absent.
     """
     if names:
-        input, = by_own_names("clamp", names, input=input)
+        input, = by_own_names(clamp, names, input=input)
     if out is not None:
         return into(out, clamp, input, min, max)
     try:
@@ -10016,7 +10016,7 @@ def add(input=MISSING, other=MISSING, old=None, *, alpha=1, out=None, **names):
         alpha: Factor of the second operand.
     """
     if names:
-        input, other, = by_own_names("add", names, input=input, other=other)
+        input, other, = by_own_names(add, names, input=input, other=other)
     if old is not None:
         return alpha_first(add, input, other, old, alpha, out=out)
     if out is not None:
@@ -10042,7 +10042,7 @@ def add_(input=MISSING, other=MISSING, old=None, *, alpha=1, **names):
         alpha: Factor of the second operand.
     """
     if names:
-        input, other, = by_own_names("add_", names, input=input, other=other)
+        input, other, = by_own_names(add_, names, input=input, other=other)
     if old is not None:
         return alpha_first(add_, input, other, old, alpha)
     try:
@@ -10064,7 +10064,7 @@ def sub(input=MISSING, other=MISSING, old=None, *, alpha=1, out=None, **names):
         alpha: Factor of the second operand.
     """
     if names:
-        input, other, = by_own_names("sub", names, input=input, other=other)
+        input, other, = by_own_names(sub, names, input=input, other=other)
     if old is not None:
         return alpha_first(sub, input, other, old, alpha, out=out)
     if out is not None:
@@ -10090,7 +10090,7 @@ def sub_(input=MISSING, other=MISSING, old=None, *, alpha=1, **names):
         alpha: Factor of the second operand.
     """
     if names:
-        input, other, = by_own_names("sub_", names, input=input, other=other)
+        input, other, = by_own_names(sub_, names, input=input, other=other)
     if old is not None:
         return alpha_first(sub_, input, other, old, alpha)
     try:
@@ -10112,7 +10112,7 @@ def rsub(input=MISSING, other=MISSING, *, alpha=1, out=None, **names):
         alpha: Factor of the first operand.
     """
     if names:
-        input, other, = by_own_names("rsub", names, input=input, other=other)
+        input, other, = by_own_names(rsub, names, input=input, other=other)
     if out is not None:
         return into(out, rsub, input, other, alpha=alpha)
     try:
@@ -10133,7 +10133,7 @@ def mul(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("mul", names, input=input, other=other)
+        input, other, = by_own_names(mul, names, input=input, other=other)
     if out is not None:
         return into(out, mul, input, other)
     try:
@@ -10155,7 +10155,7 @@ def mul_(input=MISSING, other=MISSING, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("mul_", names, input=input, other=other)
+        input, other, = by_own_names(mul_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_mul_(input, other_h, other_kind, other_i, other_f)
@@ -10173,7 +10173,7 @@ def true_divide(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("true_divide", names, input=input, other=other)
+        input, other, = by_own_names(true_divide, names, input=input, other=other)
     if out is not None:
         return into(out, true_divide, input, other)
     try:
@@ -10195,7 +10195,7 @@ def true_divide_(input=MISSING, other=MISSING, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("true_divide_", names, input=input, other=other)
+        input, other, = by_own_names(true_divide_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_true_divide_(input, other_h, other_kind, other_i, other_f)
@@ -10215,7 +10215,7 @@ def div(input=MISSING, other=MISSING, *, rounding_mode=None, out=None, **names):
             quotients.
     """
     if names:
-        input, other, = by_own_names("div", names, input=input, other=other)
+        input, other, = by_own_names(div, names, input=input, other=other)
     if out is not None:
         return into(out, div, input, other, rounding_mode=rounding_mode)
     try:
@@ -10239,7 +10239,7 @@ def div_(input=MISSING, other=MISSING, *, rounding_mode=None, **names):
             quotients.
     """
     if names:
-        input, other, = by_own_names("div_", names, input=input, other=other)
+        input, other, = by_own_names(div_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_div_(input, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
@@ -10257,7 +10257,7 @@ def floor_divide(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("floor_divide", names, input=input, other=other)
+        input, other, = by_own_names(floor_divide, names, input=input, other=other)
     if out is not None:
         return into(out, floor_divide, input, other)
     try:
@@ -10279,7 +10279,7 @@ def floor_divide_(input=MISSING, other=MISSING, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("floor_divide_", names, input=input, other=other)
+        input, other, = by_own_names(floor_divide_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_floor_divide_(input, other_h, other_kind, other_i, other_f)
@@ -10297,7 +10297,7 @@ def remainder(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("remainder", names, input=input, other=other)
+        input, other, = by_own_names(remainder, names, input=input, other=other)
     if out is not None:
         return into(out, remainder, input, other)
     try:
@@ -10319,7 +10319,7 @@ def remainder_(input=MISSING, other=MISSING, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("remainder_", names, input=input, other=other)
+        input, other, = by_own_names(remainder_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_remainder_(input, other_h, other_kind, other_i, other_f)
@@ -10337,7 +10337,7 @@ def pow(input=MISSING, exponent=MISSING, *, out=None, **names):
         exponent: The exponent: a tensor or a number.
     """
     if names:
-        input, = by_own_names("pow", names, input=input)
+        input, = by_own_names(pow, names, input=input)
     if out is not None:
         return into(out, pow, input, exponent)
     try:
@@ -10374,7 +10374,7 @@ def maximum(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("maximum", names, input=input, other=other)
+        input, other, = by_own_names(maximum, names, input=input, other=other)
     if out is not None:
         return into(out, maximum, input, other)
     try:
@@ -10393,7 +10393,7 @@ def minimum(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("minimum", names, input=input, other=other)
+        input, other, = by_own_names(minimum, names, input=input, other=other)
     if out is not None:
         return into(out, minimum, input, other)
     try:
@@ -10510,7 +10510,7 @@ def hardshrink(input=MISSING, lambd=0.5, *, out=None, **names):
         lambd: The size up to which elements become 0.
     """
     if names:
-        input, = by_own_names("hardshrink", names, input=input)
+        input, = by_own_names(hardshrink, names, input=input)
     if out is not None:
         return into(out, hardshrink, input, lambd)
     try:
@@ -10559,7 +10559,7 @@ def threshold(input=MISSING, threshold=MISSING, value=MISSING, *, out=None, **na
         value: What they become.
     """
     if names:
-        input, = by_own_names("threshold", names, input=input)
+        input, = by_own_names(_threshold, names, input=input)
     if out is not None:
         return into(out, _threshold, input, threshold, value)
     try:
@@ -10608,7 +10608,7 @@ def softsign(input):
 def selu(input=MISSING, *, out=None, **names):
     """elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515)."""
     if names:
-        input, = by_own_names("selu", names, input=input)
+        input, = by_own_names(selu, names, input=input)
     if out is not None:
         return into(out, selu, input)
     try:
@@ -10638,7 +10638,7 @@ def celu(input=MISSING, alpha=1.0, *, out=None, **names):
         alpha: The value that large negative inputs approach, negated.
     """
     if names:
-        input, = by_own_names("celu", names, input=input)
+        input, = by_own_names(celu, names, input=input)
     if out is not None:
         return into(out, celu, input, alpha)
     try:
@@ -10710,7 +10710,7 @@ def prelu(input=MISSING, weight=MISSING, *, out=None, **names):
             dimension 1.
     """
     if names:
-        input, = by_own_names("prelu", names, input=input)
+        input, = by_own_names(prelu, names, input=input)
     if out is not None:
         return into(out, prelu, input, weight)
     try:
@@ -10745,7 +10745,7 @@ def eq(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("eq", names, input=input, other=other)
+        input, other, = by_own_names(eq, names, input=input, other=other)
     if out is not None:
         return into(out, eq, input, other)
     try:
@@ -10765,7 +10765,7 @@ def eq_(input=MISSING, other=MISSING, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("eq_", names, input=input, other=other)
+        input, other, = by_own_names(eq_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_eq_(input, other_h, other_kind, other_i, other_f)
@@ -10783,7 +10783,7 @@ def ne(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("ne", names, input=input, other=other)
+        input, other, = by_own_names(ne, names, input=input, other=other)
     if out is not None:
         return into(out, ne, input, other)
     try:
@@ -10803,7 +10803,7 @@ def ne_(input=MISSING, other=MISSING, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("ne_", names, input=input, other=other)
+        input, other, = by_own_names(ne_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_ne_(input, other_h, other_kind, other_i, other_f)
@@ -10821,7 +10821,7 @@ def lt(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("lt", names, input=input, other=other)
+        input, other, = by_own_names(lt, names, input=input, other=other)
     if out is not None:
         return into(out, lt, input, other)
     try:
@@ -10841,7 +10841,7 @@ def lt_(input=MISSING, other=MISSING, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("lt_", names, input=input, other=other)
+        input, other, = by_own_names(lt_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_lt_(input, other_h, other_kind, other_i, other_f)
@@ -10859,7 +10859,7 @@ def le(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("le", names, input=input, other=other)
+        input, other, = by_own_names(le, names, input=input, other=other)
     if out is not None:
         return into(out, le, input, other)
     try:
@@ -10879,7 +10879,7 @@ def le_(input=MISSING, other=MISSING, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("le_", names, input=input, other=other)
+        input, other, = by_own_names(le_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_le_(input, other_h, other_kind, other_i, other_f)
@@ -10897,7 +10897,7 @@ def gt(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("gt", names, input=input, other=other)
+        input, other, = by_own_names(gt, names, input=input, other=other)
     if out is not None:
         return into(out, gt, input, other)
     try:
@@ -10917,7 +10917,7 @@ def gt_(input=MISSING, other=MISSING, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("gt_", names, input=input, other=other)
+        input, other, = by_own_names(gt_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_gt_(input, other_h, other_kind, other_i, other_f)
@@ -10935,7 +10935,7 @@ def ge(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("ge", names, input=input, other=other)
+        input, other, = by_own_names(ge, names, input=input, other=other)
     if out is not None:
         return into(out, ge, input, other)
     try:
@@ -10955,7 +10955,7 @@ def ge_(input=MISSING, other=MISSING, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("ge_", names, input=input, other=other)
+        input, other, = by_own_names(ge_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_ge_(input, other_h, other_kind, other_i, other_f)
@@ -10969,7 +10969,7 @@ def ge_(input=MISSING, other=MISSING, **names):
 def isnan(input=MISSING, *, out=None, **names):
     """Where elements are NaN."""
     if names:
-        input, = by_own_names("isnan", names, input=input)
+        input, = by_own_names(isnan, names, input=input)
     if out is not None:
         return into(out, isnan, input)
     try:
@@ -10984,7 +10984,7 @@ def isnan(input=MISSING, *, out=None, **names):
 def isinf(input=MISSING, *, out=None, **names):
     """Where elements are infinite."""
     if names:
-        input, = by_own_names("isinf", names, input=input)
+        input, = by_own_names(isinf, names, input=input)
     if out is not None:
         return into(out, isinf, input)
     try:
@@ -10999,7 +10999,7 @@ def isinf(input=MISSING, *, out=None, **names):
 def isfinite(input=MISSING, *, out=None, **names):
     """Where elements are neither infinite nor NaN."""
     if names:
-        input, = by_own_names("isfinite", names, input=input)
+        input, = by_own_names(isfinite, names, input=input)
     if out is not None:
         return into(out, isfinite, input)
     try:
@@ -11014,7 +11014,7 @@ def isfinite(input=MISSING, *, out=None, **names):
 def logical_not(input=MISSING, *, out=None, **names):
     """Where elements are zero."""
     if names:
-        input, = by_own_names("logical_not", names, input=input)
+        input, = by_own_names(logical_not, names, input=input)
     if out is not None:
         return into(out, logical_not, input)
     try:
@@ -11044,7 +11044,7 @@ def logical_and(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand; it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("logical_and", names, input=input, other=other)
+        input, other, = by_own_names(logical_and, names, input=input, other=other)
     if out is not None:
         return into(out, logical_and, input, other)
     try:
@@ -11063,7 +11063,7 @@ def logical_and_(input=MISSING, other=MISSING, **names):
         other: The second operand; it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("logical_and_", names, input=input, other=other)
+        input, other, = by_own_names(logical_and_, names, input=input, other=other)
     try:
         status = py_logical_and_(input, other)
     except BAD_ARGUMENTS as error:
@@ -11080,7 +11080,7 @@ def logical_or(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand; it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("logical_or", names, input=input, other=other)
+        input, other, = by_own_names(logical_or, names, input=input, other=other)
     if out is not None:
         return into(out, logical_or, input, other)
     try:
@@ -11099,7 +11099,7 @@ def logical_or_(input=MISSING, other=MISSING, **names):
         other: The second operand; it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("logical_or_", names, input=input, other=other)
+        input, other, = by_own_names(logical_or_, names, input=input, other=other)
     try:
         status = py_logical_or_(input, other)
     except BAD_ARGUMENTS as error:
@@ -11116,7 +11116,7 @@ def logical_xor(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand; it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("logical_xor", names, input=input, other=other)
+        input, other, = by_own_names(logical_xor, names, input=input, other=other)
     if out is not None:
         return into(out, logical_xor, input, other)
     try:
@@ -11135,7 +11135,7 @@ def logical_xor_(input=MISSING, other=MISSING, **names):
         other: The second operand; it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("logical_xor_", names, input=input, other=other)
+        input, other, = by_own_names(logical_xor_, names, input=input, other=other)
     try:
         status = py_logical_xor_(input, other)
     except BAD_ARGUMENTS as error:
@@ -11152,7 +11152,7 @@ def bitwise_and(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("bitwise_and", names, input=input, other=other)
+        input, other, = by_own_names(bitwise_and, names, input=input, other=other)
     if out is not None:
         return into(out, bitwise_and, input, other)
     try:
@@ -11174,7 +11174,7 @@ def bitwise_and_(input=MISSING, other=MISSING, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("bitwise_and_", names, input=input, other=other)
+        input, other, = by_own_names(bitwise_and_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_bitwise_and_(input, other_h, other_kind, other_i, other_f)
@@ -11192,7 +11192,7 @@ def bitwise_or(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("bitwise_or", names, input=input, other=other)
+        input, other, = by_own_names(bitwise_or, names, input=input, other=other)
     if out is not None:
         return into(out, bitwise_or, input, other)
     try:
@@ -11214,7 +11214,7 @@ def bitwise_or_(input=MISSING, other=MISSING, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("bitwise_or_", names, input=input, other=other)
+        input, other, = by_own_names(bitwise_or_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_bitwise_or_(input, other_h, other_kind, other_i, other_f)
@@ -11232,7 +11232,7 @@ def bitwise_xor(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("bitwise_xor", names, input=input, other=other)
+        input, other, = by_own_names(bitwise_xor, names, input=input, other=other)
     if out is not None:
         return into(out, bitwise_xor, input, other)
     try:
@@ -11254,7 +11254,7 @@ def bitwise_xor_(input=MISSING, other=MISSING, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("bitwise_xor_", names, input=input, other=other)
+        input, other, = by_own_names(bitwise_xor_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_bitwise_xor_(input, other_h, other_kind, other_i, other_f)
@@ -11273,7 +11273,7 @@ def bitwise_left_shift(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("bitwise_left_shift", names, input=input, other=other)
+        input, other, = by_own_names(bitwise_left_shift, names, input=input, other=other)
     if out is not None:
         return into(out, bitwise_left_shift, input, other)
     try:
@@ -11295,7 +11295,7 @@ def bitwise_left_shift_(input=MISSING, other=MISSING, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("bitwise_left_shift_", names, input=input, other=other)
+        input, other, = by_own_names(bitwise_left_shift_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_bitwise_left_shift_(input, other_h, other_kind, other_i, other_f)
@@ -11314,7 +11314,7 @@ def bitwise_right_shift(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("bitwise_right_shift", names, input=input, other=other)
+        input, other, = by_own_names(bitwise_right_shift, names, input=input, other=other)
     if out is not None:
         return into(out, bitwise_right_shift, input, other)
     try:
@@ -11336,7 +11336,7 @@ def bitwise_right_shift_(input=MISSING, other=MISSING, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("bitwise_right_shift_", names, input=input, other=other)
+        input, other, = by_own_names(bitwise_right_shift_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_bitwise_right_shift_(input, other_h, other_kind, other_i, other_f)
@@ -11350,7 +11350,7 @@ def bitwise_right_shift_(input=MISSING, other=MISSING, **names):
 def bitwise_not(input=MISSING, *, out=None, **names):
     """Bitwise complement of integers; logical not of bools."""
     if names:
-        input, = by_own_names("bitwise_not", names, input=input)
+        input, = by_own_names(bitwise_not, names, input=input)
     if out is not None:
         return into(out, bitwise_not, input)
     try:
@@ -11370,7 +11370,7 @@ def where(condition, input=MISSING, other=MISSING, *, out=None, **names):
         other: Chosen elsewhere: a tensor or a number.
     """
     if names:
-        input, other, = by_own_names("where", names, input=input, other=other)
+        input, other, = by_own_names(where, names, input=input, other=other)
     if out is not None:
         return into(out, where, condition, input, other)
     try:
@@ -11392,7 +11392,7 @@ def masked_fill(input=MISSING, mask=MISSING, value=MISSING, *, out=None, **names
         value: The number, or 0-d tensor, to write.
     """
     if names:
-        input, = by_own_names("masked_fill", names, input=input)
+        input, = by_own_names(masked_fill, names, input=input)
     if out is not None:
         return into(out, masked_fill, input, mask, value)
     try:
@@ -11425,7 +11425,7 @@ def masked_fill_(input, mask, value):
 def tan(input=MISSING, *, out=None, **names):
     """Tangent of each element."""
     if names:
-        input, = by_own_names("tan", names, input=input)
+        input, = by_own_names(tan, names, input=input)
     if out is not None:
         return into(out, tan, input)
     try:
@@ -11451,7 +11451,7 @@ def tan_(input):
 def asin(input=MISSING, *, out=None, **names):
     """Inverse sine of each element; NaN outside of [-1, 1]."""
     if names:
-        input, = by_own_names("asin", names, input=input)
+        input, = by_own_names(asin, names, input=input)
     if out is not None:
         return into(out, asin, input)
     try:
@@ -11477,7 +11477,7 @@ def asin_(input):
 def acos(input=MISSING, *, out=None, **names):
     """Inverse cosine of each element; NaN outside of [-1, 1]."""
     if names:
-        input, = by_own_names("acos", names, input=input)
+        input, = by_own_names(acos, names, input=input)
     if out is not None:
         return into(out, acos, input)
     try:
@@ -11503,7 +11503,7 @@ def acos_(input):
 def atan(input=MISSING, *, out=None, **names):
     """Inverse tangent of each element."""
     if names:
-        input, = by_own_names("atan", names, input=input)
+        input, = by_own_names(atan, names, input=input)
     if out is not None:
         return into(out, atan, input)
     try:
@@ -11529,7 +11529,7 @@ def atan_(input):
 def sinh(input=MISSING, *, out=None, **names):
     """Hyperbolic sine of each element."""
     if names:
-        input, = by_own_names("sinh", names, input=input)
+        input, = by_own_names(sinh, names, input=input)
     if out is not None:
         return into(out, sinh, input)
     try:
@@ -11555,7 +11555,7 @@ def sinh_(input):
 def cosh(input=MISSING, *, out=None, **names):
     """Hyperbolic cosine of each element."""
     if names:
-        input, = by_own_names("cosh", names, input=input)
+        input, = by_own_names(cosh, names, input=input)
     if out is not None:
         return into(out, cosh, input)
     try:
@@ -11581,7 +11581,7 @@ def cosh_(input):
 def asinh(input=MISSING, *, out=None, **names):
     """Inverse hyperbolic sine of each element."""
     if names:
-        input, = by_own_names("asinh", names, input=input)
+        input, = by_own_names(asinh, names, input=input)
     if out is not None:
         return into(out, asinh, input)
     try:
@@ -11607,7 +11607,7 @@ def asinh_(input):
 def acosh(input=MISSING, *, out=None, **names):
     """Inverse hyperbolic cosine of each element; NaN below 1."""
     if names:
-        input, = by_own_names("acosh", names, input=input)
+        input, = by_own_names(acosh, names, input=input)
     if out is not None:
         return into(out, acosh, input)
     try:
@@ -11633,7 +11633,7 @@ def acosh_(input):
 def atanh(input=MISSING, *, out=None, **names):
     """Inverse hyperbolic tangent of each element; NaN outside of [-1, 1]."""
     if names:
-        input, = by_own_names("atanh", names, input=input)
+        input, = by_own_names(atanh, names, input=input)
     if out is not None:
         return into(out, atanh, input)
     try:
@@ -11663,7 +11663,7 @@ def atan2(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand; it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("atan2", names, input=input, other=other)
+        input, other, = by_own_names(atan2, names, input=input, other=other)
     if out is not None:
         return into(out, atan2, input, other)
     try:
@@ -11682,7 +11682,7 @@ def atan2_(input=MISSING, other=MISSING, **names):
         other: The second operand; it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("atan2_", names, input=input, other=other)
+        input, other, = by_own_names(atan2_, names, input=input, other=other)
     try:
         status = py_atan2_(input, other)
     except BAD_ARGUMENTS as error:
@@ -11699,7 +11699,7 @@ def hypot(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand; it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("hypot", names, input=input, other=other)
+        input, other, = by_own_names(hypot, names, input=input, other=other)
     if out is not None:
         return into(out, hypot, input, other)
     try:
@@ -11718,7 +11718,7 @@ def hypot_(input=MISSING, other=MISSING, **names):
         other: The second operand; it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("hypot_", names, input=input, other=other)
+        input, other, = by_own_names(hypot_, names, input=input, other=other)
     try:
         status = py_hypot_(input, other)
     except BAD_ARGUMENTS as error:
@@ -11731,7 +11731,7 @@ def hypot_(input=MISSING, other=MISSING, **names):
 def sinc(input=MISSING, *, out=None, **names):
     """sin(pi input) / (pi input), and 1 at 0."""
     if names:
-        input, = by_own_names("sinc", names, input=input)
+        input, = by_own_names(sinc, names, input=input)
     if out is not None:
         return into(out, sinc, input)
     try:
@@ -11757,7 +11757,7 @@ def sinc_(input):
 def deg2rad(input=MISSING, *, out=None, **names):
     """Degrees in radians."""
     if names:
-        input, = by_own_names("deg2rad", names, input=input)
+        input, = by_own_names(deg2rad, names, input=input)
     if out is not None:
         return into(out, deg2rad, input)
     try:
@@ -11783,7 +11783,7 @@ def deg2rad_(input):
 def rad2deg(input=MISSING, *, out=None, **names):
     """Radians in degrees."""
     if names:
-        input, = by_own_names("rad2deg", names, input=input)
+        input, = by_own_names(rad2deg, names, input=input)
     if out is not None:
         return into(out, rad2deg, input)
     try:
@@ -11809,7 +11809,7 @@ def rad2deg_(input):
 def expm1(input=MISSING, *, out=None, **names):
     """exp(input) - 1, accurate near 0."""
     if names:
-        input, = by_own_names("expm1", names, input=input)
+        input, = by_own_names(expm1, names, input=input)
     if out is not None:
         return into(out, expm1, input)
     try:
@@ -11835,7 +11835,7 @@ def expm1_(input):
 def exp2(input=MISSING, *, out=None, **names):
     """2 to the power of each element."""
     if names:
-        input, = by_own_names("exp2", names, input=input)
+        input, = by_own_names(exp2, names, input=input)
     if out is not None:
         return into(out, exp2, input)
     try:
@@ -11861,7 +11861,7 @@ def exp2_(input):
 def log2(input=MISSING, *, out=None, **names):
     """Logarithm to the base 2."""
     if names:
-        input, = by_own_names("log2", names, input=input)
+        input, = by_own_names(log2, names, input=input)
     if out is not None:
         return into(out, log2, input)
     try:
@@ -11887,7 +11887,7 @@ def log2_(input):
 def log10(input=MISSING, *, out=None, **names):
     """Logarithm to the base 10."""
     if names:
-        input, = by_own_names("log10", names, input=input)
+        input, = by_own_names(log10, names, input=input)
     if out is not None:
         return into(out, log10, input)
     try:
@@ -11917,7 +11917,7 @@ def logit(input=MISSING, eps=None, *, out=None, **names):
         eps: If given, the input is limited to [eps, 1 - eps].
     """
     if names:
-        input, = by_own_names("logit", names, input=input)
+        input, = by_own_names(logit, names, input=input)
     if out is not None:
         return into(out, logit, input, eps)
     try:
@@ -11951,7 +11951,7 @@ def xlogy(input=MISSING, other=MISSING, *, out=None, **names):
         other: A tensor or a number.
     """
     if names:
-        input, other, = by_own_names("xlogy", names, input=input, other=other)
+        input, other, = by_own_names(xlogy, names, input=input, other=other)
     if out is not None:
         return into(out, xlogy, input, other)
     try:
@@ -11972,7 +11972,7 @@ def xlogy_(input=MISSING, other=MISSING, **names):
         other: A tensor or a number.
     """
     if names:
-        input, other, = by_own_names("xlogy_", names, input=input, other=other)
+        input, other, = by_own_names(xlogy_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_xlogy_(input, other_h, other_kind, other_i, other_f)
@@ -11990,7 +11990,7 @@ def logaddexp(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand; it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("logaddexp", names, input=input, other=other)
+        input, other, = by_own_names(logaddexp, names, input=input, other=other)
     if out is not None:
         return into(out, logaddexp, input, other)
     try:
@@ -12009,7 +12009,7 @@ def logaddexp2(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand; it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("logaddexp2", names, input=input, other=other)
+        input, other, = by_own_names(logaddexp2, names, input=input, other=other)
     if out is not None:
         return into(out, logaddexp2, input, other)
     try:
@@ -12028,7 +12028,7 @@ def float_power(input=MISSING, exponent=MISSING, *, out=None, **names):
         exponent: The exponent: a tensor or a number.
     """
     if names:
-        input, = by_own_names("float_power", names, input=input)
+        input, = by_own_names(float_power, names, input=input)
     if out is not None:
         return into(out, float_power, input, exponent)
     try:
@@ -12065,7 +12065,7 @@ def ldexp(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand; it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("ldexp", names, input=input, other=other)
+        input, other, = by_own_names(ldexp, names, input=input, other=other)
     if out is not None:
         return into(out, ldexp, input, other)
     try:
@@ -12084,7 +12084,7 @@ def ldexp_(input=MISSING, other=MISSING, **names):
         other: The second operand; it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("ldexp_", names, input=input, other=other)
+        input, other, = by_own_names(ldexp_, names, input=input, other=other)
     try:
         status = py_ldexp_(input, other)
     except BAD_ARGUMENTS as error:
@@ -12097,7 +12097,7 @@ def ldexp_(input=MISSING, other=MISSING, **names):
 def frac(input=MISSING, *, out=None, **names):
     """The part behind the point, with the sign of the element."""
     if names:
-        input, = by_own_names("frac", names, input=input)
+        input, = by_own_names(frac, names, input=input)
     if out is not None:
         return into(out, frac, input)
     try:
@@ -12128,7 +12128,7 @@ def round_decimals(input=MISSING, *, decimals, **names):
             before it.
     """
     if names:
-        input, = by_own_names("round_decimals", names, input=input)
+        input, = by_own_names(round_decimals, names, input=input)
     try:
         out = py_round_decimals(input, decimals)
     except BAD_ARGUMENTS as error:
@@ -12157,7 +12157,7 @@ def round_decimals_(input, *, decimals):
 def positive(input=MISSING, **names):
     """The tensor itself."""
     if names:
-        input, = by_own_names("positive", names, input=input)
+        input, = by_own_names(positive, names, input=input)
     try:
         out = py_positive(input)
     except BAD_ARGUMENTS as error:
@@ -12168,7 +12168,7 @@ def positive(input=MISSING, **names):
 def signbit(input=MISSING, *, out=None, **names):
     """Where the sign is minus, that of -0 too."""
     if names:
-        input, = by_own_names("signbit", names, input=input)
+        input, = by_own_names(signbit, names, input=input)
     if out is not None:
         return into(out, signbit, input)
     try:
@@ -12187,7 +12187,7 @@ def copysign(input=MISSING, other=MISSING, *, out=None, **names):
         other: Whose sign is taken: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("copysign", names, input=input, other=other)
+        input, other, = by_own_names(copysign, names, input=input, other=other)
     if out is not None:
         return into(out, copysign, input, other)
     try:
@@ -12207,7 +12207,7 @@ def copysign_(input=MISSING, other=MISSING, **names):
         other: Whose sign is taken: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("copysign_", names, input=input, other=other)
+        input, other, = by_own_names(copysign_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_copysign_(input, other_h, other_kind, other_i, other_f)
@@ -12225,7 +12225,7 @@ def fmod(input=MISSING, other=MISSING, *, out=None, **names):
         other: The divisor: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("fmod", names, input=input, other=other)
+        input, other, = by_own_names(fmod, names, input=input, other=other)
     if out is not None:
         return into(out, fmod, input, other)
     try:
@@ -12245,7 +12245,7 @@ def fmod_(input=MISSING, other=MISSING, **names):
         other: The divisor: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("fmod_", names, input=input, other=other)
+        input, other, = by_own_names(fmod_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_fmod_(input, other_h, other_kind, other_i, other_f)
@@ -12263,7 +12263,7 @@ def gcd(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand; it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("gcd", names, input=input, other=other)
+        input, other, = by_own_names(gcd, names, input=input, other=other)
     if out is not None:
         return into(out, gcd, input, other)
     try:
@@ -12282,7 +12282,7 @@ def gcd_(input=MISSING, other=MISSING, **names):
         other: The second operand; it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("gcd_", names, input=input, other=other)
+        input, other, = by_own_names(gcd_, names, input=input, other=other)
     try:
         status = py_gcd_(input, other)
     except BAD_ARGUMENTS as error:
@@ -12299,7 +12299,7 @@ def lcm(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand; it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("lcm", names, input=input, other=other)
+        input, other, = by_own_names(lcm, names, input=input, other=other)
     if out is not None:
         return into(out, lcm, input, other)
     try:
@@ -12318,7 +12318,7 @@ def lcm_(input=MISSING, other=MISSING, **names):
         other: The second operand; it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("lcm_", names, input=input, other=other)
+        input, other, = by_own_names(lcm_, names, input=input, other=other)
     try:
         status = py_lcm_(input, other)
     except BAD_ARGUMENTS as error:
@@ -12335,7 +12335,7 @@ def heaviside(input=MISSING, values=MISSING, *, out=None, **names):
         values: The values at 0.
     """
     if names:
-        input, = by_own_names("heaviside", names, input=input)
+        input, = by_own_names(heaviside, names, input=input)
     if out is not None:
         return into(out, heaviside, input, values)
     try:
@@ -12369,7 +12369,7 @@ def fmax(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand; it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("fmax", names, input=input, other=other)
+        input, other, = by_own_names(fmax, names, input=input, other=other)
     if out is not None:
         return into(out, fmax, input, other)
     try:
@@ -12388,7 +12388,7 @@ def fmin(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand; it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("fmin", names, input=input, other=other)
+        input, other, = by_own_names(fmin, names, input=input, other=other)
     if out is not None:
         return into(out, fmin, input, other)
     try:
@@ -12409,7 +12409,7 @@ def nan_to_num(input=MISSING, nan=None, posinf=None, neginf=None, *, out=None, *
         neginf: What -infinity becomes; absent means the dtype's lowest number.
     """
     if names:
-        input, = by_own_names("nan_to_num", names, input=input)
+        input, = by_own_names(nan_to_num, names, input=input)
     if out is not None:
         return into(out, nan_to_num, input, nan, posinf, neginf)
     try:
@@ -12441,7 +12441,7 @@ def nan_to_num_(input, nan=None, posinf=None, neginf=None):
 def isposinf(input=MISSING, *, out=None, **names):
     """Where elements are infinity."""
     if names:
-        input, = by_own_names("isposinf", names, input=input)
+        input, = by_own_names(isposinf, names, input=input)
     if out is not None:
         return into(out, isposinf, input)
     try:
@@ -12456,7 +12456,7 @@ def isposinf(input=MISSING, *, out=None, **names):
 def isneginf(input=MISSING, *, out=None, **names):
     """Where elements are -infinity."""
     if names:
-        input, = by_own_names("isneginf", names, input=input)
+        input, = by_own_names(isneginf, names, input=input)
     if out is not None:
         return into(out, isneginf, input)
     try:
@@ -12471,7 +12471,7 @@ def isneginf(input=MISSING, *, out=None, **names):
 def isreal(input=MISSING, *, out=None, **names):
     """Where elements have no imaginary part: everywhere."""
     if names:
-        input, = by_own_names("isreal", names, input=input)
+        input, = by_own_names(isreal, names, input=input)
     if out is not None:
         return into(out, isreal, input)
     try:
@@ -12491,7 +12491,7 @@ def lerp(input=MISSING, end=MISSING, weight=MISSING, *, out=None, **names):
         weight: A tensor that broadcasts with the others, or a number.
     """
     if names:
-        input, = by_own_names("lerp", names, input=input)
+        input, = by_own_names(lerp, names, input=input)
     if out is not None:
         return into(out, lerp, input, end, weight)
     try:
@@ -12530,7 +12530,7 @@ def addcmul(input=MISSING, tensor1=MISSING, tensor2=MISSING, *, value=1, out=Non
         value: Factor of the product.
     """
     if names:
-        input, = by_own_names("addcmul", names, input=input)
+        input, = by_own_names(addcmul, names, input=input)
     if out is not None:
         return into(out, addcmul, input, tensor1, tensor2, value=value)
     try:
@@ -12570,7 +12570,7 @@ def addcdiv(input=MISSING, tensor1=MISSING, tensor2=MISSING, *, value=1, out=Non
         value: Factor of the quotient.
     """
     if names:
-        input, = by_own_names("addcdiv", names, input=input)
+        input, = by_own_names(addcdiv, names, input=input)
     if out is not None:
         return into(out, addcdiv, input, tensor1, tensor2, value=value)
     try:
@@ -12613,7 +12613,7 @@ def max_pool1d(input=MISSING, kernel_size=MISSING, stride=None, padding=0, dilat
         ceil_mode: Whether windows may hang over the end.
     """
     if names:
-        input, = by_own_names("max_pool1d", names, input=input)
+        input, = by_own_names(max_pool1d, names, input=input)
     if out is not None:
         return into(out, max_pool1d, input, kernel_size, stride, padding, dilation, ceil_mode)
     try:
@@ -12670,7 +12670,7 @@ def avg_pool1d(input=MISSING, kernel_size=MISSING, stride=None, padding=0, ceil_
         count_include_pad: Whether padding counts in the divisor.
     """
     if names:
-        input, = by_own_names("avg_pool1d", names, input=input)
+        input, = by_own_names(avg_pool1d, names, input=input)
     if out is not None:
         return into(out, avg_pool1d, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
     try:
@@ -12697,7 +12697,7 @@ def max_pool2d(input=MISSING, kernel_size=MISSING, stride=None, padding=0, dilat
         ceil_mode: Whether windows may hang over the end.
     """
     if names:
-        input, = by_own_names("max_pool2d", names, input=input)
+        input, = by_own_names(max_pool2d, names, input=input)
     if out is not None:
         return into(out, max_pool2d, input, kernel_size, stride, padding, dilation, ceil_mode)
     try:
@@ -12780,7 +12780,7 @@ def max_pool3d(input=MISSING, kernel_size=MISSING, stride=None, padding=0, dilat
         ceil_mode: Whether windows may hang over the end.
     """
     if names:
-        input, = by_own_names("max_pool3d", names, input=input)
+        input, = by_own_names(max_pool3d, names, input=input)
     if out is not None:
         return into(out, max_pool3d, input, kernel_size, stride, padding, dilation, ceil_mode)
     try:
@@ -12859,7 +12859,7 @@ def adaptive_avg_pool1d(input=MISSING, *args, output_size=None, out=None, **name
         output_size: How many windows there are, for each spatial dimension.
     """
     if names:
-        input, = by_own_names("adaptive_avg_pool1d", names, input=input)
+        input, = by_own_names(adaptive_avg_pool1d, names, input=input)
     if out is not None:
         return into(out, adaptive_avg_pool1d, input, output_size=read_sizes(args, output_size))
     try:
@@ -13490,7 +13490,7 @@ def rand_like(input=MISSING, *, generator=None, dtype=None, device=None, require
         memory_format: The order of dimensions in memory.
     """
     if names:
-        input, = by_own_names("rand_like", names, input=input)
+        input, = by_own_names(rand_like, names, input=input)
     if out is not None:
         return into(out, rand_like, input, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
@@ -13516,7 +13516,7 @@ def randn_like(input=MISSING, *, generator=None, dtype=None, device=None, requir
         memory_format: The order of dimensions in memory.
     """
     if names:
-        input, = by_own_names("randn_like", names, input=input)
+        input, = by_own_names(randn_like, names, input=input)
     if out is not None:
         return into(out, randn_like, input, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
@@ -13544,7 +13544,7 @@ def randint_like(input=MISSING, low=MISSING, high=MISSING, *, generator=None, dt
         memory_format: The order of dimensions in memory.
     """
     if names:
-        input, = by_own_names("randint_like", names, input=input)
+        input, = by_own_names(randint_like, names, input=input)
     if out is not None:
         return into(out, randint_like, input, low, high, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
@@ -13566,7 +13566,7 @@ def bernoulli(input=MISSING, *, generator=None, out=None, **names):
         generator: The source; absent means the default one.
     """
     if names:
-        input, = by_own_names("bernoulli", names, input=input)
+        input, = by_own_names(bernoulli, names, input=input)
     if out is not None:
         return into(out, bernoulli, input, generator=generator)
     try:
@@ -13586,7 +13586,7 @@ def bernoulli_p(input=MISSING, p=MISSING, *, generator=None, **names):
         generator: The source; absent means the default one.
     """
     if names:
-        input, = by_own_names("bernoulli_p", names, input=input)
+        input, = by_own_names(bernoulli_p, names, input=input)
     try:
         out = py_bernoulli_p(input, p, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
@@ -13606,7 +13606,7 @@ def multinomial(input=MISSING, num_samples=MISSING, replacement=False, *, genera
         generator: The source; absent means the default one.
     """
     if names:
-        input, = by_own_names("multinomial", names, input=input)
+        input, = by_own_names(multinomial, names, input=input)
     if out is not None:
         return into(out, multinomial, input, num_samples, replacement, generator=generator)
     try:
@@ -13625,7 +13625,7 @@ def poisson(input=MISSING, generator=None, *, out=None, **names):
         generator: The source; absent means the default one.
     """
     if names:
-        input, = by_own_names("poisson", names, input=input)
+        input, = by_own_names(poisson, names, input=input)
     if out is not None:
         return into(out, poisson, input, generator)
     try:
@@ -13938,7 +13938,7 @@ def lstm(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_laye
         and what hidden states and cells of each layer and direction end with.
     """
     if names:
-        input, = by_own_names("lstm", names, input=input)
+        input, = by_own_names(lstm, names, input=input)
     if out is not None:
         need_tuple("lstm", out, 3)
         return into(out, lstm, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
@@ -14019,7 +14019,7 @@ def gru(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_layer
         and what they end with in each layer and direction.
     """
     if names:
-        input, = by_own_names("gru", names, input=input)
+        input, = by_own_names(gru, names, input=input)
     if out is not None:
         need_tuple("gru", out, 2)
         return into(out, gru, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
@@ -14097,7 +14097,7 @@ def rnn_tanh(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_
         and what they end with in each layer and direction.
     """
     if names:
-        input, = by_own_names("rnn_tanh", names, input=input)
+        input, = by_own_names(rnn_tanh, names, input=input)
     if out is not None:
         need_tuple("rnn_tanh", out, 2)
         return into(out, rnn_tanh, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
@@ -14174,7 +14174,7 @@ def rnn_relu(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_
         and what they end with in each layer and direction.
     """
     if names:
-        input, = by_own_names("rnn_relu", names, input=input)
+        input, = by_own_names(rnn_relu, names, input=input)
     if out is not None:
         need_tuple("rnn_relu", out, 2)
         return into(out, rnn_relu, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
@@ -14242,7 +14242,7 @@ def lstm_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=None, 
         The next hidden state and the next cells.
     """
     if names:
-        input, = by_own_names("lstm_cell", names, input=input)
+        input, = by_own_names(lstm_cell, names, input=input)
     if out is not None:
         need_tuple("lstm_cell", out, 2)
         return into(out, lstm_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
@@ -14271,7 +14271,7 @@ def gru_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=None, b
         The next hidden state.
     """
     if names:
-        input, = by_own_names("gru_cell", names, input=input)
+        input, = by_own_names(gru_cell, names, input=input)
     if out is not None:
         return into(out, gru_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
     try:
@@ -14297,7 +14297,7 @@ def rnn_tanh_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=No
         The next hidden state.
     """
     if names:
-        input, = by_own_names("rnn_tanh_cell", names, input=input)
+        input, = by_own_names(rnn_tanh_cell, names, input=input)
     if out is not None:
         return into(out, rnn_tanh_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
     try:
@@ -14323,7 +14323,7 @@ def rnn_relu_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=No
         The next hidden state.
     """
     if names:
-        input, = by_own_names("rnn_relu_cell", names, input=input)
+        input, = by_own_names(rnn_relu_cell, names, input=input)
     if out is not None:
         return into(out, rnn_relu_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
     try:
@@ -14344,7 +14344,7 @@ def sum(input=MISSING, dim=None, keepdim=False, *, dtype=None, out=None, **names
         dtype: The dtype to convert to first; absent: integers add up in int64.
     """
     if names:
-        input, dim, keepdim, = by_own_names("sum", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(sum, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, sum, input, dim, keepdim, dtype=dtype)
     try:
@@ -14366,7 +14366,7 @@ def mean(input=MISSING, dim=None, keepdim=False, *, dtype=None, out=None, **name
         dtype: The dtype to convert to first.
     """
     if names:
-        input, dim, keepdim, = by_own_names("mean", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(mean, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, mean, input, dim, keepdim, dtype=dtype)
     try:
@@ -14388,7 +14388,7 @@ def nansum(input=MISSING, dim=None, keepdim=False, *, dtype=None, out=None, **na
         dtype: The dtype to convert to first; absent: integers add up in int64.
     """
     if names:
-        input, dim, keepdim, = by_own_names("nansum", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(nansum, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, nansum, input, dim, keepdim, dtype=dtype)
     try:
@@ -14410,7 +14410,7 @@ def nanmean(input=MISSING, dim=None, keepdim=False, *, dtype=None, out=None, **n
         dtype: The dtype to convert to first.
     """
     if names:
-        input, dim, keepdim, = by_own_names("nanmean", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(nanmean, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, nanmean, input, dim, keepdim, dtype=dtype)
     try:
@@ -14430,7 +14430,7 @@ def count_nonzero(input=MISSING, dim=None, *, out=None, **names):
         dim: The dimensions to reduce; absent or an empty list means all.
     """
     if names:
-        input, dim, = by_own_names("count_nonzero", names, input=input, dim=dim)
+        input, dim, = by_own_names(count_nonzero, names, input=input, dim=dim)
     if out is not None:
         return into(out, count_nonzero, input, dim)
     try:
@@ -14452,7 +14452,7 @@ def prod(input=MISSING, dim=None, keepdim=False, *, dtype=None, out=None, **name
         dtype: The dtype to convert to first; absent: integers add up in int64.
     """
     if names:
-        input, dim, keepdim, = by_own_names("prod", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(prod, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, prod, input, dim, keepdim, dtype=dtype)
     try:
@@ -14467,7 +14467,7 @@ def prod(input=MISSING, dim=None, keepdim=False, *, dtype=None, out=None, **name
 def max(input=MISSING, *, out=None, **names):
     """Largest element; NaN if there is one. Equal elements share the gradient."""
     if names:
-        input, = by_own_names("max", names, input=input)
+        input, = by_own_names(max, names, input=input)
     if out is not None:
         return into(out, max, input)
     try:
@@ -14490,7 +14490,7 @@ def max_dim(input=MISSING, dim=MISSING, keepdim=False, **names):
         The largest elements and the positions of the first of them (int64).
     """
     if names:
-        input, dim, keepdim, = by_own_names("max_dim", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(max_dim, names, input=input, dim=dim, keepdim=keepdim)
     try:
         out = ffi_new("int64_t[2]")
         status = py_max_dim(input, dim, keepdim, out)
@@ -14504,7 +14504,7 @@ def max_dim(input=MISSING, dim=MISSING, keepdim=False, **names):
 def min(input=MISSING, *, out=None, **names):
     """Smallest element; NaN if there is one. Equal elements share the gradient."""
     if names:
-        input, = by_own_names("min", names, input=input)
+        input, = by_own_names(min, names, input=input)
     if out is not None:
         return into(out, min, input)
     try:
@@ -14527,7 +14527,7 @@ def min_dim(input=MISSING, dim=MISSING, keepdim=False, **names):
         The smallest elements and the positions of the first of them (int64).
     """
     if names:
-        input, dim, keepdim, = by_own_names("min_dim", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(min_dim, names, input=input, dim=dim, keepdim=keepdim)
     try:
         out = ffi_new("int64_t[2]")
         status = py_min_dim(input, dim, keepdim, out)
@@ -14546,7 +14546,7 @@ def amax(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
         keepdim: Whether reduced dimensions stay, with size 1.
     """
     if names:
-        input, dim, keepdim, = by_own_names("amax", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(amax, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, amax, input, dim, keepdim)
     try:
@@ -14567,7 +14567,7 @@ def amin(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
         keepdim: Whether reduced dimensions stay, with size 1.
     """
     if names:
-        input, dim, keepdim, = by_own_names("amin", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(amin, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, amin, input, dim, keepdim)
     try:
@@ -14591,7 +14591,7 @@ def aminmax(input=MISSING, *, dim=None, keepdim=False, out=None, **names):
         The smallest and the largest elements.
     """
     if names:
-        input, dim, keepdim, = by_own_names("aminmax", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(aminmax, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         need_tuple("aminmax", out, 2)
         return into(out, aminmax, input, dim=dim, keepdim=keepdim)
@@ -14613,7 +14613,7 @@ def argmax(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
         keepdim: Whether reduced dimensions stay, with size 1.
     """
     if names:
-        input, dim, keepdim, = by_own_names("argmax", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(argmax, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, argmax, input, dim, keepdim)
     try:
@@ -14633,7 +14633,7 @@ def argmin(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
         keepdim: Whether reduced dimensions stay, with size 1.
     """
     if names:
-        input, dim, keepdim, = by_own_names("argmin", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(argmin, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, argmin, input, dim, keepdim)
     try:
@@ -14655,7 +14655,7 @@ def var(input=MISSING, dim=None, *, correction=None, keepdim=False, out=None, **
         keepdim: Whether reduced dimensions stay, with size 1.
     """
     if names:
-        input, dim, keepdim, = by_own_names("var", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(var, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, var, input, dim, correction=correction, keepdim=keepdim)
     try:
@@ -14679,7 +14679,7 @@ def std(input=MISSING, dim=None, *, correction=None, keepdim=False, out=None, **
         keepdim: Whether reduced dimensions stay, with size 1.
     """
     if names:
-        input, dim, keepdim, = by_own_names("std", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(std, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, std, input, dim, correction=correction, keepdim=keepdim)
     try:
@@ -14706,7 +14706,7 @@ def var_mean(input=MISSING, dim=None, *, correction=None, keepdim=False, out=Non
         The variance and the mean.
     """
     if names:
-        input, dim, keepdim, = by_own_names("var_mean", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(var_mean, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         need_tuple("var_mean", out, 2)
         return into(out, var_mean, input, dim, correction=correction, keepdim=keepdim)
@@ -14735,7 +14735,7 @@ def std_mean(input=MISSING, dim=None, *, correction=None, keepdim=False, out=Non
         The standard deviation and the mean.
     """
     if names:
-        input, dim, keepdim, = by_own_names("std_mean", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(std_mean, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         need_tuple("std_mean", out, 2)
         return into(out, std_mean, input, dim, correction=correction, keepdim=keepdim)
@@ -14760,7 +14760,7 @@ def cov(input=MISSING, *, correction=1, fweights=None, aweights=None, out=None, 
         aweights: How much each observation counts.
     """
     if names:
-        input, = by_own_names("cov", names, input=input)
+        input, = by_own_names(cov, names, input=input)
     if out is not None:
         return into(out, cov, input, correction=correction, fweights=fweights, aweights=aweights)
     try:
@@ -14775,7 +14775,7 @@ def cov(input=MISSING, *, correction=1, fweights=None, aweights=None, out=None, 
 def corrcoef(input=MISSING, *, out=None, **names):
     """Pearson's correlation of each variable with each other."""
     if names:
-        input, = by_own_names("corrcoef", names, input=input)
+        input, = by_own_names(corrcoef, names, input=input)
     if out is not None:
         return into(out, corrcoef, input)
     try:
@@ -14799,7 +14799,7 @@ def norm(input=MISSING, p=2, dim=None, keepdim=False, *, dtype=None, out=None, *
         dtype: The dtype to convert to first.
     """
     if names:
-        input, dim, keepdim, = by_own_names("norm", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(norm, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, norm, input, p, dim, keepdim, dtype=dtype)
     try:
@@ -14821,7 +14821,7 @@ def any(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
         keepdim: Whether reduced dimensions stay, with size 1.
     """
     if names:
-        input, dim, keepdim, = by_own_names("any", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(any, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, any, input, dim, keepdim)
     try:
@@ -14842,7 +14842,7 @@ def all(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
         keepdim: Whether reduced dimensions stay, with size 1.
     """
     if names:
-        input, dim, keepdim, = by_own_names("all", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(all, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, all, input, dim, keepdim)
     try:
@@ -14863,7 +14863,7 @@ def logsumexp(input=MISSING, dim=MISSING, keepdim=False, *, out=None, **names):
         keepdim: Whether reduced dimensions stay, with size 1.
     """
     if names:
-        input, dim, keepdim, = by_own_names("logsumexp", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(logsumexp, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, logsumexp, input, dim, keepdim)
     try:
@@ -14884,7 +14884,7 @@ def cumsum(input=MISSING, dim=MISSING, *, dtype=None, out=None, **names):
         dtype: The dtype to convert to first; absent: integers add up in int64.
     """
     if names:
-        input, dim, = by_own_names("cumsum", names, input=input, dim=dim)
+        input, dim, = by_own_names(cumsum, names, input=input, dim=dim)
     if out is not None:
         return into(out, cumsum, input, dim, dtype=dtype)
     try:
@@ -14904,7 +14904,7 @@ def cumsum_(input=MISSING, dim=MISSING, *, dtype=None, **names):
         dtype: The tensor's own, or absent.
     """
     if names:
-        input, dim, = by_own_names("cumsum_", names, input=input, dim=dim)
+        input, dim, = by_own_names(cumsum_, names, input=input, dim=dim)
     try:
         status = py_cumsum_(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
@@ -14922,7 +14922,7 @@ def cumprod(input=MISSING, dim=MISSING, *, dtype=None, out=None, **names):
         dtype: The dtype to convert to first; absent: integers add up in int64.
     """
     if names:
-        input, dim, = by_own_names("cumprod", names, input=input, dim=dim)
+        input, dim, = by_own_names(cumprod, names, input=input, dim=dim)
     if out is not None:
         return into(out, cumprod, input, dim, dtype=dtype)
     try:
@@ -14942,7 +14942,7 @@ def cumprod_(input=MISSING, dim=MISSING, *, dtype=None, **names):
         dtype: The tensor's own, or absent.
     """
     if names:
-        input, dim, = by_own_names("cumprod_", names, input=input, dim=dim)
+        input, dim, = by_own_names(cumprod_, names, input=input, dim=dim)
     try:
         status = py_cumprod_(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
@@ -14960,7 +14960,7 @@ def logcumsumexp(input=MISSING, dim=MISSING, *, out=None, **names):
         dim: The dimension.
     """
     if names:
-        input, dim, = by_own_names("logcumsumexp", names, input=input, dim=dim)
+        input, dim, = by_own_names(logcumsumexp, names, input=input, dim=dim)
     if out is not None:
         return into(out, logcumsumexp, input, dim)
     try:
@@ -14983,7 +14983,7 @@ def diff(input=MISSING, n=1, dim=-1, prepend=None, append=None, *, out=None, **n
         append: What stands behind it.
     """
     if names:
-        input, dim, = by_own_names("diff", names, input=input, dim=dim)
+        input, dim, = by_own_names(diff, names, input=input, dim=dim)
     if out is not None:
         return into(out, diff, input, n, dim, prepend, append)
     try:
@@ -15008,7 +15008,7 @@ def gradient(input=MISSING, *, spacing=None, dim=None, edge_order=1, **names):
         An estimate for each dimension.
     """
     if names:
-        input, dim, = by_own_names("gradient", names, input=input, dim=dim)
+        input, dim, = by_own_names(gradient, names, input=input, dim=dim)
     try:
         spacing_c, spacing_c_n = optional_floats(spacing, 0)
         dim_c, dim_c_n = optional_ints(dim, 1)
@@ -15030,7 +15030,7 @@ def gradient_at(input=MISSING, coordinates=MISSING, *, dim=None, edge_order=1, *
         An estimate for each dimension.
     """
     if names:
-        input, dim, = by_own_names("gradient_at", names, input=input, dim=dim)
+        input, dim, = by_own_names(gradient_at, names, input=input, dim=dim)
     try:
         coordinates_c = handle_list(coordinates)
         dim_c, dim_c_n = optional_ints(dim, 1)
@@ -15050,7 +15050,7 @@ def trapezoid(y, x=None, *, dx=None, dim=-1, out=None, **names):
         dim: The dimension.
     """
     if names:
-        dim, = by_own_names("trapezoid", names, dim=dim)
+        dim, = by_own_names(trapezoid, names, dim=dim)
     if out is not None:
         return into(out, trapezoid, y, x, dx=dx, dim=dim)
     try:
@@ -15073,7 +15073,7 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1, out=None, **names):
         dim: The dimension.
     """
     if names:
-        dim, = by_own_names("cumulative_trapezoid", names, dim=dim)
+        dim, = by_own_names(cumulative_trapezoid, names, dim=dim)
     if out is not None:
         return into(out, cumulative_trapezoid, y, x, dx=dx, dim=dim)
     try:
@@ -15093,7 +15093,7 @@ def equal(input=MISSING, other=MISSING, **names):
         other: The tensor to compare with.
     """
     if names:
-        input, other, = by_own_names("equal", names, input=input, other=other)
+        input, other, = by_own_names(equal, names, input=input, other=other)
     try:
         out = py_equal(input, other)
     except BAD_ARGUMENTS as error:
@@ -15113,7 +15113,7 @@ def isclose(input=MISSING, other=MISSING, rtol=1e-05, atol=1e-08, equal_nan=Fals
         equal_nan: Whether two NaN count as close.
     """
     if names:
-        input, other, = by_own_names("isclose", names, input=input, other=other)
+        input, other, = by_own_names(isclose, names, input=input, other=other)
     if out is not None:
         return into(out, isclose, input, other, rtol, atol, equal_nan)
     try:
@@ -15135,7 +15135,7 @@ def allclose(input=MISSING, other=MISSING, rtol=1e-05, atol=1e-08, equal_nan=Fal
         equal_nan: Whether two NaN count as close.
     """
     if names:
-        input, other, = by_own_names("allclose", names, input=input, other=other)
+        input, other, = by_own_names(allclose, names, input=input, other=other)
     try:
         out = py_allclose(input, other, rtol, atol, equal_nan)
     except BAD_ARGUMENTS as error:
@@ -15179,7 +15179,7 @@ def constant_pad_nd(input=MISSING, pad=MISSING, value=0, *, out=None, **names):
             a float.
     """
     if names:
-        input, = by_own_names("constant_pad_nd", names, input=input)
+        input, = by_own_names(constant_pad_nd, names, input=input)
     if out is not None:
         return into(out, constant_pad_nd, input, pad, value)
     try:
@@ -15201,7 +15201,7 @@ def roll(input=MISSING, shifts=MISSING, dims=(), *, out=None, **names):
         dims: The dimensions; none means the elements in row-major order.
     """
     if names:
-        input, = by_own_names("roll", names, input=input)
+        input, = by_own_names(roll, names, input=input)
     if out is not None:
         return into(out, roll, input, shifts, dims)
     try:
@@ -15223,7 +15223,7 @@ def rot90(input=MISSING, k=1, dims=(0, 1), *, out=None, **names):
         dims: The two dimensions that span the plane: from the first to the second.
     """
     if names:
-        input, = by_own_names("rot90", names, input=input)
+        input, = by_own_names(rot90, names, input=input)
     if out is not None:
         return into(out, rot90, input, k, dims)
     try:
@@ -15239,7 +15239,7 @@ def rot90(input=MISSING, k=1, dims=(0, 1), *, out=None, **names):
 def fliplr(input=MISSING, *, out=None, **names):
     """Reverses the order of elements along dimension 1."""
     if names:
-        input, = by_own_names("fliplr", names, input=input)
+        input, = by_own_names(fliplr, names, input=input)
     if out is not None:
         return into(out, fliplr, input)
     try:
@@ -15254,7 +15254,7 @@ def fliplr(input=MISSING, *, out=None, **names):
 def flipud(input=MISSING, *, out=None, **names):
     """Reverses the order of elements along dimension 0."""
     if names:
-        input, = by_own_names("flipud", names, input=input)
+        input, = by_own_names(flipud, names, input=input)
     if out is not None:
         return into(out, flipud, input)
     try:
@@ -15274,7 +15274,7 @@ def tile(input=MISSING, *args, dims=None, out=None, **names):
         dims: How often, for the last dimensions; dimensions may be added in front.
     """
     if names:
-        input, = by_own_names("tile", names, input=input)
+        input, = by_own_names(tile, names, input=input)
     if out is not None:
         return into(out, tile, input, dims=read_sizes(args, dims))
     try:
@@ -15296,7 +15296,7 @@ def repeat_interleave(input=MISSING, repeats=MISSING, dim=None, *, output_size=N
         output_size: The size of the dimension that results, which is checked.
     """
     if names:
-        input, dim, = by_own_names("repeat_interleave", names, input=input, dim=dim)
+        input, dim, = by_own_names(repeat_interleave, names, input=input, dim=dim)
     if out is not None:
         return into(out, repeat_interleave, input, repeats, dim, output_size=output_size)
     try:
@@ -15317,7 +15317,7 @@ def diag(input=MISSING, diagonal=0, *, out=None, **names):
         diagonal: Which diagonal: 0 is the main one, positive ones are above it.
     """
     if names:
-        input, = by_own_names("diag", names, input=input)
+        input, = by_own_names(diag, names, input=input)
     if out is not None:
         return into(out, diag, input, diagonal)
     try:
@@ -15338,7 +15338,7 @@ def diag_embed(input=MISSING, offset=0, dim1=-2, dim2=-1, *, out=None, **names):
         dim2: Their second dimension.
     """
     if names:
-        input, = by_own_names("diag_embed", names, input=input)
+        input, = by_own_names(diag_embed, names, input=input)
     if out is not None:
         return into(out, diag_embed, input, offset, dim1, dim2)
     try:
@@ -15357,7 +15357,7 @@ def diagflat(input=MISSING, offset=0, *, out=None, **names):
         offset: Which diagonal: 0 is the main one, positive ones are above it.
     """
     if names:
-        input, = by_own_names("diagflat", names, input=input)
+        input, = by_own_names(diagflat, names, input=input)
     if out is not None:
         return into(out, diagflat, input, offset)
     try:
@@ -15500,7 +15500,7 @@ def combinations(input=MISSING, r=2, with_replacement=False, *, out=None, **name
         with_replacement: Whether an element may be chosen again.
     """
     if names:
-        input, = by_own_names("combinations", names, input=input)
+        input, = by_own_names(combinations, names, input=input)
     if out is not None:
         return into(out, combinations, input, r, with_replacement)
     try:
@@ -15565,7 +15565,7 @@ def select_scatter(input=MISSING, src=MISSING, dim=MISSING, index=MISSING, *, ou
         index: Which slice; negative ones count from the end.
     """
     if names:
-        input, dim, = by_own_names("select_scatter", names, input=input, dim=dim)
+        input, dim, = by_own_names(select_scatter, names, input=input, dim=dim)
     if out is not None:
         return into(out, select_scatter, input, src, dim, index)
     try:
@@ -15589,7 +15589,7 @@ def slice_scatter(input=MISSING, src=MISSING, dim=0, start=None, end=None, step=
         step: Distance of two indices.
     """
     if names:
-        input, dim, = by_own_names("slice_scatter", names, input=input, dim=dim)
+        input, dim, = by_own_names(slice_scatter, names, input=input, dim=dim)
     if out is not None:
         return into(out, slice_scatter, input, src, dim, start, end, step)
     try:
@@ -15611,7 +15611,7 @@ def diagonal_scatter(input=MISSING, src=MISSING, offset=0, dim1=0, dim2=1, *, ou
         dim2: The second.
     """
     if names:
-        input, = by_own_names("diagonal_scatter", names, input=input)
+        input, = by_own_names(diagonal_scatter, names, input=input)
     if out is not None:
         return into(out, diagonal_scatter, input, src, offset, dim1, dim2)
     try:
@@ -15633,7 +15633,7 @@ def as_strided_scatter(input=MISSING, src=MISSING, size=MISSING, stride=MISSING,
         storage_offset: Position of its first element; absent means the input's.
     """
     if names:
-        input, = by_own_names("as_strided_scatter", names, input=input)
+        input, = by_own_names(as_strided_scatter, names, input=input)
     if out is not None:
         return into(out, as_strided_scatter, input, src, size, stride, storage_offset)
     try:
@@ -15702,7 +15702,7 @@ def pixel_shuffle(input=MISSING, upscale_factor=MISSING, *, out=None, **names):
         upscale_factor: How much larger images become.
     """
     if names:
-        input, = by_own_names("pixel_shuffle", names, input=input)
+        input, = by_own_names(pixel_shuffle, names, input=input)
     if out is not None:
         return into(out, pixel_shuffle, input, upscale_factor)
     try:
@@ -15722,7 +15722,7 @@ def pixel_unshuffle(input=MISSING, downscale_factor=MISSING, *, out=None, **name
         downscale_factor: How much smaller images become.
     """
     if names:
-        input, = by_own_names("pixel_unshuffle", names, input=input)
+        input, = by_own_names(pixel_unshuffle, names, input=input)
     if out is not None:
         return into(out, pixel_unshuffle, input, downscale_factor)
     try:
@@ -15741,7 +15741,7 @@ def channel_shuffle(input=MISSING, groups=MISSING, *, out=None, **names):
         groups: Into how many groups the channels are split.
     """
     if names:
-        input, = by_own_names("channel_shuffle", names, input=input)
+        input, = by_own_names(channel_shuffle, names, input=input)
     if out is not None:
         return into(out, channel_shuffle, input, groups)
     try:
@@ -15765,7 +15765,7 @@ def sort(input=MISSING, dim=-1, descending=False, *, stable=False, out=None, **n
         The sorted elements, and where they were (int64).
     """
     if names:
-        input, dim, = by_own_names("sort", names, input=input, dim=dim)
+        input, dim, = by_own_names(sort, names, input=input, dim=dim)
     if out is not None:
         need_tuple("sort", out, 2)
         return into(out, sort, input, dim, descending, stable=stable)
@@ -15788,7 +15788,7 @@ def argsort(input=MISSING, dim=-1, descending=False, *, stable=False, out=None, 
         stable: Whether equal elements keep their order; they do either way.
     """
     if names:
-        input, dim, = by_own_names("argsort", names, input=input, dim=dim)
+        input, dim, = by_own_names(argsort, names, input=input, dim=dim)
     if out is not None:
         return into(out, argsort, input, dim, descending, stable=stable)
     try:
@@ -15803,7 +15803,7 @@ def argsort(input=MISSING, dim=-1, descending=False, *, stable=False, out=None, 
 def msort(input=MISSING, *, out=None, **names):
     """Sorts along the first dimension."""
     if names:
-        input, = by_own_names("msort", names, input=input)
+        input, = by_own_names(msort, names, input=input)
     if out is not None:
         return into(out, msort, input)
     try:
@@ -15828,7 +15828,7 @@ def topk(input=MISSING, k=MISSING, dim=-1, largest=True, sorted=True, *, out=Non
         The elements, the best first, and where they are (int64).
     """
     if names:
-        input, dim, = by_own_names("topk", names, input=input, dim=dim)
+        input, dim, = by_own_names(topk, names, input=input, dim=dim)
     if out is not None:
         need_tuple("topk", out, 2)
         return into(out, topk, input, k, dim, largest, sorted)
@@ -15855,7 +15855,7 @@ def kthvalue(input=MISSING, k=MISSING, dim=-1, keepdim=False, *, out=None, **nam
         puts there.
     """
     if names:
-        input, dim, keepdim, = by_own_names("kthvalue", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(kthvalue, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         need_tuple("kthvalue", out, 2)
         return into(out, kthvalue, input, k, dim, keepdim)
@@ -15874,7 +15874,7 @@ def median(input=MISSING, *, out=None, **names):
     the gradient.
     """
     if names:
-        input, = by_own_names("median", names, input=input)
+        input, = by_own_names(median, names, input=input)
     if out is not None:
         return into(out, median, input)
     try:
@@ -15897,7 +15897,7 @@ def median_dim(input=MISSING, dim=MISSING, keepdim=False, **names):
         The medians, and where they are (int64).
     """
     if names:
-        input, dim, keepdim, = by_own_names("median_dim", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(median_dim, names, input=input, dim=dim, keepdim=keepdim)
     try:
         out = ffi_new("int64_t[2]")
         status = py_median_dim(input, dim, keepdim, out)
@@ -15913,7 +15913,7 @@ def nanmedian(input=MISSING, *, out=None, **names):
     gradient.
     """
     if names:
-        input, = by_own_names("nanmedian", names, input=input)
+        input, = by_own_names(nanmedian, names, input=input)
     if out is not None:
         return into(out, nanmedian, input)
     try:
@@ -15936,7 +15936,7 @@ def nanmedian_dim(input=MISSING, dim=MISSING, keepdim=False, **names):
         The medians, and where they are (int64).
     """
     if names:
-        input, dim, keepdim, = by_own_names("nanmedian_dim", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(nanmedian_dim, names, input=input, dim=dim, keepdim=keepdim)
     try:
         out = ffi_new("int64_t[2]")
         status = py_nanmedian_dim(input, dim, keepdim, out)
@@ -15958,7 +15958,7 @@ def mode(input=MISSING, dim=-1, keepdim=False, *, out=None, **names):
         The elements, and the positions of the last of them (int64).
     """
     if names:
-        input, dim, keepdim, = by_own_names("mode", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(mode, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         need_tuple("mode", out, 2)
         return into(out, mode, input, dim, keepdim)
@@ -15984,7 +15984,7 @@ def quantile(input=MISSING, q=MISSING, dim=None, keepdim=False, *, interpolation
             nearest.
     """
     if names:
-        input, dim, keepdim, = by_own_names("quantile", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(quantile, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, quantile, input, q, dim, keepdim, interpolation=interpolation)
     try:
@@ -16009,7 +16009,7 @@ def nanquantile(input=MISSING, q=MISSING, dim=None, keepdim=False, *, interpolat
             nearest.
     """
     if names:
-        input, dim, keepdim, = by_own_names("nanquantile", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim, = by_own_names(nanquantile, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         return into(out, nanquantile, input, q, dim, keepdim, interpolation=interpolation)
     try:
@@ -16032,7 +16032,7 @@ def cummax(input=MISSING, dim=MISSING, *, out=None, **names):
         The largest elements so far, and the positions of the last of them (int64).
     """
     if names:
-        input, dim, = by_own_names("cummax", names, input=input, dim=dim)
+        input, dim, = by_own_names(cummax, names, input=input, dim=dim)
     if out is not None:
         need_tuple("cummax", out, 2)
         return into(out, cummax, input, dim)
@@ -16056,7 +16056,7 @@ def cummin(input=MISSING, dim=MISSING, *, out=None, **names):
         The smallest elements so far, and the positions of the last of them (int64).
     """
     if names:
-        input, dim, = by_own_names("cummin", names, input=input, dim=dim)
+        input, dim, = by_own_names(cummin, names, input=input, dim=dim)
     if out is not None:
         need_tuple("cummin", out, 2)
         return into(out, cummin, input, dim)
@@ -16085,7 +16085,7 @@ def unique(input=MISSING, sorted=True, return_inverse=False, return_counts=False
         (int64); what was not asked for is empty.
     """
     if names:
-        input, dim, = by_own_names("unique", names, input=input, dim=dim)
+        input, dim, = by_own_names(unique, names, input=input, dim=dim)
     if out is not None:
         need_tuple("unique", out, 3)
         return into(out, unique, input, sorted, return_inverse, return_counts, dim)
@@ -16112,7 +16112,7 @@ def unique_consecutive(input=MISSING, return_inverse=False, return_counts=False,
         is (int64); what was not asked for is empty.
     """
     if names:
-        input, dim, = by_own_names("unique_consecutive", names, input=input, dim=dim)
+        input, dim, = by_own_names(unique_consecutive, names, input=input, dim=dim)
     if out is not None:
         need_tuple("unique_consecutive", out, 3)
         return into(out, unique_consecutive, input, return_inverse, return_counts, dim)
@@ -16137,7 +16137,7 @@ def searchsorted(sorted_sequence, input=MISSING, *, out_int32=False, right=False
         sorter: Positions that bring sorted_sequence into order, if it is not.
     """
     if names:
-        input, = by_own_names("searchsorted", names, input=input)
+        input, = by_own_names(searchsorted, names, input=input)
     if out is not None:
         return into(out, searchsorted, sorted_sequence, input, out_int32=out_int32, right=right, side=side, sorter=sorter)
     try:
@@ -16159,7 +16159,7 @@ def bucketize(input=MISSING, boundaries=MISSING, *, out_int32=False, right=False
         right: Whether an element goes behind those that it equals.
     """
     if names:
-        input, = by_own_names("bucketize", names, input=input)
+        input, = by_own_names(bucketize, names, input=input)
     if out is not None:
         return into(out, bucketize, input, boundaries, out_int32=out_int32, right=right)
     try:
@@ -16202,7 +16202,7 @@ def bincount(input=MISSING, weights=None, minlength=0, *, out=None, **names):
         minlength: The least length of the result.
     """
     if names:
-        input, = by_own_names("bincount", names, input=input)
+        input, = by_own_names(bincount, names, input=input)
     if out is not None:
         return into(out, bincount, input, weights, minlength)
     try:
@@ -16223,7 +16223,7 @@ def histc(input=MISSING, bins=100, min=0, max=0, *, out=None, **names):
         max: Where the last ends; the same as min: both are the input's own.
     """
     if names:
-        input, = by_own_names("histc", names, input=input)
+        input, = by_own_names(histc, names, input=input)
     if out is not None:
         return into(out, histc, input, bins, min, max)
     try:
@@ -16251,7 +16251,7 @@ def histogram(input=MISSING, bins=100, *, range=None, weight=None, density=False
         What lies in each bin, and the bins' edges.
     """
     if names:
-        input, = by_own_names("histogram", names, input=input)
+        input, = by_own_names(histogram, names, input=input)
     if out is not None:
         need_tuple("histogram", out, 2)
         return into(out, histogram, input, bins, range=range, weight=weight, density=density)
@@ -16270,7 +16270,7 @@ def histogram(input=MISSING, bins=100, *, range=None, weight=None, density=False
 def erfc(input=MISSING, *, out=None, **names):
     """1 - erf(input), with all its digits where erf is near 1."""
     if names:
-        input, = by_own_names("erfc", names, input=input)
+        input, = by_own_names(erfc, names, input=input)
     if out is not None:
         return into(out, erfc, input)
     try:
@@ -16296,7 +16296,7 @@ def erfc_(input):
 def erfcx(input=MISSING, *, out=None, **names):
     """exp(input^2) erfc(input)."""
     if names:
-        input, = by_own_names("erfcx", names, input=input)
+        input, = by_own_names(erfcx, names, input=input)
     if out is not None:
         return into(out, erfcx, input)
     try:
@@ -16311,7 +16311,7 @@ def erfcx(input=MISSING, *, out=None, **names):
 def erfinv(input=MISSING, *, out=None, **names):
     """The inverse of erf: infinite at -1 and 1, NaN beyond."""
     if names:
-        input, = by_own_names("erfinv", names, input=input)
+        input, = by_own_names(erfinv, names, input=input)
     if out is not None:
         return into(out, erfinv, input)
     try:
@@ -16337,7 +16337,7 @@ def erfinv_(input):
 def ndtri(input=MISSING, *, out=None, **names):
     """The inverse of ndtr: what a normal number is below with the probability input."""
     if names:
-        input, = by_own_names("ndtri", names, input=input)
+        input, = by_own_names(ndtri, names, input=input)
     if out is not None:
         return into(out, ndtri, input)
     try:
@@ -16352,7 +16352,7 @@ def ndtri(input=MISSING, *, out=None, **names):
 def ndtr(input=MISSING, *, out=None, **names):
     """The normal distribution function: erfc(-input / sqrt(2)) / 2."""
     if names:
-        input, = by_own_names("ndtr", names, input=input)
+        input, = by_own_names(ndtr, names, input=input)
     if out is not None:
         return into(out, ndtr, input)
     try:
@@ -16367,7 +16367,7 @@ def ndtr(input=MISSING, *, out=None, **names):
 def log_ndtr(input=MISSING, *, out=None, **names):
     """log(ndtr(input)), also where ndtr is too small for the dtype."""
     if names:
-        input, = by_own_names("log_ndtr", names, input=input)
+        input, = by_own_names(log_ndtr, names, input=input)
     if out is not None:
         return into(out, log_ndtr, input)
     try:
@@ -16382,7 +16382,7 @@ def log_ndtr(input=MISSING, *, out=None, **names):
 def lgamma(input=MISSING, *, out=None, **names):
     """log(abs(Gamma(input))); infinite at 0 and the negative integers."""
     if names:
-        input, = by_own_names("lgamma", names, input=input)
+        input, = by_own_names(lgamma, names, input=input)
     if out is not None:
         return into(out, lgamma, input)
     try:
@@ -16408,7 +16408,7 @@ def lgamma_(input):
 def digamma(input=MISSING, *, out=None, **names):
     """The derivative of lgamma: infinite at 0, NaN at the negative integers."""
     if names:
-        input, = by_own_names("digamma", names, input=input)
+        input, = by_own_names(digamma, names, input=input)
     if out is not None:
         return into(out, digamma, input)
     try:
@@ -16439,7 +16439,7 @@ def zeta(input=MISSING, other=MISSING, *, out=None, **names):
         other: Where the sum begins: a tensor or a number.
     """
     if names:
-        input, other, = by_own_names("zeta", names, input=input, other=other)
+        input, other, = by_own_names(zeta, names, input=input, other=other)
     if out is not None:
         return into(out, zeta, input, other)
     try:
@@ -16460,7 +16460,7 @@ def polygamma(n, input=MISSING, *, out=None, **names):
         n: The order of the derivative of digamma.
     """
     if names:
-        input, = by_own_names("polygamma", names, input=input)
+        input, = by_own_names(polygamma, names, input=input)
     if out is not None:
         return into(out, polygamma, n, input)
     try:
@@ -16495,7 +16495,7 @@ def mvlgamma(input=MISSING, p=MISSING, *, out=None, **names):
         p: The dimension.
     """
     if names:
-        input, = by_own_names("mvlgamma", names, input=input)
+        input, = by_own_names(mvlgamma, names, input=input)
     if out is not None:
         return into(out, mvlgamma, input, p)
     try:
@@ -16525,7 +16525,7 @@ def mvlgamma_(input, p):
 def i0(input=MISSING, *, out=None, **names):
     """The modified Bessel function of the first kind, of order 0."""
     if names:
-        input, = by_own_names("i0", names, input=input)
+        input, = by_own_names(i0, names, input=input)
     if out is not None:
         return into(out, i0, input)
     try:
@@ -16551,7 +16551,7 @@ def i0_(input):
 def i0e(input=MISSING, *, out=None, **names):
     """i0(input) exp(-abs(input)), which does not overflow."""
     if names:
-        input, = by_own_names("i0e", names, input=input)
+        input, = by_own_names(i0e, names, input=input)
     if out is not None:
         return into(out, i0e, input)
     try:
@@ -16566,7 +16566,7 @@ def i0e(input=MISSING, *, out=None, **names):
 def i1(input=MISSING, *, out=None, **names):
     """The modified Bessel function of the first kind, of order 1."""
     if names:
-        input, = by_own_names("i1", names, input=input)
+        input, = by_own_names(i1, names, input=input)
     if out is not None:
         return into(out, i1, input)
     try:
@@ -16581,7 +16581,7 @@ def i1(input=MISSING, *, out=None, **names):
 def i1e(input=MISSING, *, out=None, **names):
     """i1(input) exp(-abs(input)), which does not overflow."""
     if names:
-        input, = by_own_names("i1e", names, input=input)
+        input, = by_own_names(i1e, names, input=input)
     if out is not None:
         return into(out, i1e, input)
     try:
@@ -16596,7 +16596,7 @@ def i1e(input=MISSING, *, out=None, **names):
 def bessel_j0(input=MISSING, *, out=None, **names):
     """The Bessel function of the first kind, of order 0. It has no gradient."""
     if names:
-        input, = by_own_names("bessel_j0", names, input=input)
+        input, = by_own_names(bessel_j0, names, input=input)
     if out is not None:
         return into(out, bessel_j0, input)
     try:
@@ -16611,7 +16611,7 @@ def bessel_j0(input=MISSING, *, out=None, **names):
 def bessel_j1(input=MISSING, *, out=None, **names):
     """The Bessel function of the first kind, of order 1. It has no gradient."""
     if names:
-        input, = by_own_names("bessel_j1", names, input=input)
+        input, = by_own_names(bessel_j1, names, input=input)
     if out is not None:
         return into(out, bessel_j1, input)
     try:
@@ -16628,7 +16628,7 @@ def bessel_y0(input=MISSING, *, out=None, **names):
     gradient.
     """
     if names:
-        input, = by_own_names("bessel_y0", names, input=input)
+        input, = by_own_names(bessel_y0, names, input=input)
     if out is not None:
         return into(out, bessel_y0, input)
     try:
@@ -16645,7 +16645,7 @@ def bessel_y1(input=MISSING, *, out=None, **names):
     gradient.
     """
     if names:
-        input, = by_own_names("bessel_y1", names, input=input)
+        input, = by_own_names(bessel_y1, names, input=input)
     if out is not None:
         return into(out, bessel_y1, input)
     try:
@@ -16662,7 +16662,7 @@ def modified_bessel_k0(input=MISSING, *, out=None, **names):
     has no gradient.
     """
     if names:
-        input, = by_own_names("modified_bessel_k0", names, input=input)
+        input, = by_own_names(modified_bessel_k0, names, input=input)
     if out is not None:
         return into(out, modified_bessel_k0, input)
     try:
@@ -16679,7 +16679,7 @@ def modified_bessel_k1(input=MISSING, *, out=None, **names):
     has no gradient.
     """
     if names:
-        input, = by_own_names("modified_bessel_k1", names, input=input)
+        input, = by_own_names(modified_bessel_k1, names, input=input)
     if out is not None:
         return into(out, modified_bessel_k1, input)
     try:
@@ -16767,7 +16767,7 @@ def igamma(input=MISSING, other=MISSING, *, out=None, **names):
         other: Where the integral is cut: it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("igamma", names, input=input, other=other)
+        input, other, = by_own_names(igamma, names, input=input, other=other)
     if out is not None:
         return into(out, igamma, input, other)
     try:
@@ -16786,7 +16786,7 @@ def igamma_(input=MISSING, other=MISSING, **names):
         other: Where the integral is cut: it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("igamma_", names, input=input, other=other)
+        input, other, = by_own_names(igamma_, names, input=input, other=other)
     try:
         status = py_igamma_(input, other)
     except BAD_ARGUMENTS as error:
@@ -16803,7 +16803,7 @@ def gammainc(input=MISSING, other=MISSING, *, out=None, **names):
         other: Where the integral is cut: it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("gammainc", names, input=input, other=other)
+        input, other, = by_own_names(gammainc, names, input=input, other=other)
     if out is not None:
         return into(out, gammainc, input, other)
     try:
@@ -16823,7 +16823,7 @@ def igammac(input=MISSING, other=MISSING, *, out=None, **names):
         other: Where the integral is cut: it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("igammac", names, input=input, other=other)
+        input, other, = by_own_names(igammac, names, input=input, other=other)
     if out is not None:
         return into(out, igammac, input, other)
     try:
@@ -16842,7 +16842,7 @@ def igammac_(input=MISSING, other=MISSING, **names):
         other: Where the integral is cut: it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("igammac_", names, input=input, other=other)
+        input, other, = by_own_names(igammac_, names, input=input, other=other)
     try:
         status = py_igammac_(input, other)
     except BAD_ARGUMENTS as error:
@@ -16859,7 +16859,7 @@ def gammaincc(input=MISSING, other=MISSING, *, out=None, **names):
         other: Where the integral is cut: it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("gammaincc", names, input=input, other=other)
+        input, other, = by_own_names(gammaincc, names, input=input, other=other)
     if out is not None:
         return into(out, gammaincc, input, other)
     try:
@@ -17126,7 +17126,7 @@ def legendre_polynomial_p(x, n, *, out=None):
 def entr(input=MISSING, *, out=None, **names):
     """-input log(input); 0 at 0, -infinity below."""
     if names:
-        input, = by_own_names("entr", names, input=input)
+        input, = by_own_names(entr, names, input=input)
     if out is not None:
         return into(out, entr, input)
     try:
@@ -17145,7 +17145,7 @@ def xlog1py(input=MISSING, other=MISSING, *, out=None, **names):
         other: A tensor or a number.
     """
     if names:
-        input, other, = by_own_names("xlog1py", names, input=input, other=other)
+        input, other, = by_own_names(xlog1py, names, input=input, other=other)
     if out is not None:
         return into(out, xlog1py, input, other)
     try:
@@ -17164,7 +17164,7 @@ def frexp(input=MISSING, *, out=None, **names):
     0, infinities and NaN they are the element and 0.
     """
     if names:
-        input, = by_own_names("frexp", names, input=input)
+        input, = by_own_names(frexp, names, input=input)
     if out is not None:
         need_tuple("frexp", out, 2)
         return into(out, frexp, input)
@@ -17186,7 +17186,7 @@ def nextafter(input=MISSING, other=MISSING, *, out=None, **names):
         other: Where to: it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("nextafter", names, input=input, other=other)
+        input, other, = by_own_names(nextafter, names, input=input, other=other)
     if out is not None:
         return into(out, nextafter, input, other)
     try:
@@ -17205,7 +17205,7 @@ def nextafter_(input=MISSING, other=MISSING, **names):
         other: Where to: it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("nextafter_", names, input=input, other=other)
+        input, other, = by_own_names(nextafter_, names, input=input, other=other)
     try:
         status = py_nextafter_(input, other)
     except BAD_ARGUMENTS as error:
@@ -17244,7 +17244,7 @@ def tensor_size(input=MISSING, dim=MISSING, **names):
         dim: The dimension; negative ones count from the end.
     """
     if names:
-        input, dim, = by_own_names("tensor_size", names, input=input, dim=dim)
+        input, dim, = by_own_names(tensor_size, names, input=input, dim=dim)
     try:
         out = py_tensor_size(input, dim)
     except BAD_ARGUMENTS as error:
@@ -17373,7 +17373,7 @@ def tensor_is_set_to(input=MISSING, other=MISSING, **names):
         other: Another tensor.
     """
     if names:
-        input, other, = by_own_names("tensor_is_set_to", names, input=input, other=other)
+        input, other, = by_own_names(tensor_is_set_to, names, input=input, other=other)
     try:
         out = py_tensor_is_set_to(input, other)
     except BAD_ARGUMENTS as error:
@@ -17390,7 +17390,7 @@ def tensor_is_same(input=MISSING, other=MISSING, **names):
         other: Another handle.
     """
     if names:
-        input, other, = by_own_names("tensor_is_same", names, input=input, other=other)
+        input, other, = by_own_names(tensor_is_same, names, input=input, other=other)
     try:
         out = py_tensor_is_same(input, other)
     except BAD_ARGUMENTS as error:
@@ -17936,7 +17936,7 @@ def view(input, *args, size=None):
 def detach(input=MISSING, **names):
     """The same memory without the graph."""
     if names:
-        input, = by_own_names("detach", names, input=input)
+        input, = by_own_names(detach, names, input=input)
     try:
         out = py_detach(input)
     except BAD_ARGUMENTS as error:
@@ -17949,7 +17949,7 @@ def detach_(input=MISSING, **names):
     made from it before stays as it is.
     """
     if names:
-        input, = by_own_names("detach_", names, input=input)
+        input, = by_own_names(detach_, names, input=input)
     try:
         status = py_detach_(input)
     except BAD_ARGUMENTS as error:
@@ -17966,7 +17966,7 @@ def view_as(input=MISSING, other=MISSING, **names):
         other: The tensor whose shape is taken.
     """
     if names:
-        input, other, = by_own_names("view_as", names, input=input, other=other)
+        input, other, = by_own_names(view_as, names, input=input, other=other)
     try:
         out = py_view_as(input, other)
     except BAD_ARGUMENTS as error:
@@ -17981,7 +17981,7 @@ def reshape(input=MISSING, *args, shape=None, **names):
         shape: The new shape; one size may be -1 and follows from the others.
     """
     if names:
-        input, = by_own_names("reshape", names, input=input)
+        input, = by_own_names(reshape, names, input=input)
     try:
         shape_c = read_sizes(args, shape)
         out = py_reshape(input, shape_c, len(shape_c))
@@ -17997,7 +17997,7 @@ def reshape_as(input=MISSING, other=MISSING, **names):
         other: The tensor whose shape is taken.
     """
     if names:
-        input, other, = by_own_names("reshape_as", names, input=input, other=other)
+        input, other, = by_own_names(reshape_as, names, input=input, other=other)
     try:
         out = py_reshape_as(input, other)
     except BAD_ARGUMENTS as error:
@@ -18013,7 +18013,7 @@ def flatten(input=MISSING, start_dim=0, end_dim=-1, **names):
         end_dim: The last dimension to join.
     """
     if names:
-        input, = by_own_names("flatten", names, input=input)
+        input, = by_own_names(flatten, names, input=input)
     try:
         out = py_flatten(input, start_dim, end_dim)
     except BAD_ARGUMENTS as error:
@@ -18029,7 +18029,7 @@ def unflatten(input=MISSING, dim=MISSING, sizes=MISSING, **names):
         sizes: The sizes that take its place; one may be -1.
     """
     if names:
-        input, dim, = by_own_names("unflatten", names, input=input, dim=dim)
+        input, dim, = by_own_names(unflatten, names, input=input, dim=dim)
     try:
         sizes_c = shape_list(sizes)
         out = py_unflatten(input, dim, sizes_c, len(sizes_c))
@@ -18046,7 +18046,7 @@ def transpose(input=MISSING, dim0=MISSING, dim1=MISSING, **names):
         dim1: The other.
     """
     if names:
-        input, = by_own_names("transpose", names, input=input)
+        input, = by_own_names(transpose, names, input=input)
     try:
         out = py_transpose(input, dim0, dim1)
     except BAD_ARGUMENTS as error:
@@ -18078,7 +18078,7 @@ def swapaxes(input=MISSING, axis0=MISSING, axis1=MISSING, **names):
         axis1: The other.
     """
     if names:
-        input, = by_own_names("swapaxes", names, input=input)
+        input, = by_own_names(swapaxes, names, input=input)
     try:
         out = py_swapaxes(input, axis0, axis1)
     except BAD_ARGUMENTS as error:
@@ -18109,7 +18109,7 @@ def permute(input=MISSING, *args, dims=None, **names):
         dims: The order of the input's dimensions in the result.
     """
     if names:
-        input, = by_own_names("permute", names, input=input)
+        input, = by_own_names(permute, names, input=input)
     try:
         dims_c = read_sizes(args, dims)
         out = py_permute(input, dims_c, len(dims_c))
@@ -18126,7 +18126,7 @@ def movedim(input=MISSING, source=MISSING, destination=MISSING, **names):
         destination: Where they go.
     """
     if names:
-        input, = by_own_names("movedim", names, input=input)
+        input, = by_own_names(movedim, names, input=input)
     try:
         source_c = int_list(source, 1)
         destination_c = int_list(destination, 1)
@@ -18139,7 +18139,7 @@ def movedim(input=MISSING, source=MISSING, destination=MISSING, **names):
 def t(input=MISSING, **names):
     """The transpose of a matrix; a 0-d or 1-d tensor as it is."""
     if names:
-        input, = by_own_names("t", names, input=input)
+        input, = by_own_names(t, names, input=input)
     try:
         out = py_t(input)
     except BAD_ARGUMENTS as error:
@@ -18165,7 +18165,7 @@ def squeeze(input=MISSING, dim=None, **names):
         dim: The dimensions to remove if their size is 1; absent means all.
     """
     if names:
-        input, dim, = by_own_names("squeeze", names, input=input, dim=dim)
+        input, dim, = by_own_names(squeeze, names, input=input, dim=dim)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = py_squeeze(input, dim_c, dim_c_n)
@@ -18181,7 +18181,7 @@ def squeeze_(input=MISSING, dim=None, **names):
         dim: The dimensions to remove if their size is 1; absent means all.
     """
     if names:
-        input, dim, = by_own_names("squeeze_", names, input=input, dim=dim)
+        input, dim, = by_own_names(squeeze_, names, input=input, dim=dim)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         status = py_squeeze_(input, dim_c, dim_c_n)
@@ -18199,7 +18199,7 @@ def unsqueeze(input=MISSING, dim=MISSING, **names):
         dim: Where it goes.
     """
     if names:
-        input, dim, = by_own_names("unsqueeze", names, input=input, dim=dim)
+        input, dim, = by_own_names(unsqueeze, names, input=input, dim=dim)
     try:
         out = py_unsqueeze(input, dim)
     except BAD_ARGUMENTS as error:
@@ -18214,7 +18214,7 @@ def unsqueeze_(input=MISSING, dim=MISSING, **names):
         dim: Where it goes.
     """
     if names:
-        input, dim, = by_own_names("unsqueeze_", names, input=input, dim=dim)
+        input, dim, = by_own_names(unsqueeze_, names, input=input, dim=dim)
     try:
         status = py_unsqueeze_(input, dim)
     except BAD_ARGUMENTS as error:
@@ -18245,7 +18245,7 @@ def expand_as(input=MISSING, other=MISSING, **names):
         other: The tensor whose shape is taken.
     """
     if names:
-        input, other, = by_own_names("expand_as", names, input=input, other=other)
+        input, other, = by_own_names(expand_as, names, input=input, other=other)
     try:
         out = py_expand_as(input, other)
     except BAD_ARGUMENTS as error:
@@ -18260,7 +18260,7 @@ def broadcast_to(input=MISSING, *args, size=None, **names):
         size: The shape.
     """
     if names:
-        input, = by_own_names("broadcast_to", names, input=input)
+        input, = by_own_names(broadcast_to, names, input=input)
     try:
         size_c = read_sizes(args, size)
         out = py_broadcast_to(input, size_c, len(size_c))
@@ -18277,7 +18277,7 @@ def select(input=MISSING, dim=MISSING, index=MISSING, **names):
         index: Which; negative ones count from the end.
     """
     if names:
-        input, dim, = by_own_names("select", names, input=input, dim=dim)
+        input, dim, = by_own_names(select, names, input=input, dim=dim)
     try:
         out = py_select(input, dim, index)
     except BAD_ARGUMENTS as error:
@@ -18294,7 +18294,7 @@ def narrow(input=MISSING, dim=MISSING, start=MISSING, length=MISSING, **names):
         length: How many.
     """
     if names:
-        input, dim, = by_own_names("narrow", names, input=input, dim=dim)
+        input, dim, = by_own_names(narrow, names, input=input, dim=dim)
     try:
         out = py_narrow(input, dim, start, length)
     except BAD_ARGUMENTS as error:
@@ -18313,7 +18313,7 @@ def slice(input=MISSING, dim=0, start=None, end=None, step=1, **names):
         step: Distance of two indices.
     """
     if names:
-        input, dim, = by_own_names("slice", names, input=input, dim=dim)
+        input, dim, = by_own_names(slice, names, input=input, dim=dim)
     try:
         out = py_slice(input, dim, start is not None, 0 if start is None else start, end is not None, 0 if end is None else end, step)
     except BAD_ARGUMENTS as error:
@@ -18330,7 +18330,7 @@ def as_strided(input=MISSING, size=MISSING, stride=MISSING, storage_offset=None,
         storage_offset: Position of the first element; absent keeps the input's.
     """
     if names:
-        input, = by_own_names("as_strided", names, input=input)
+        input, = by_own_names(as_strided, names, input=input)
     try:
         size_c = shape_list(size)
         stride_c = shape_list(stride)
@@ -18433,7 +18433,7 @@ def diagonal(input=MISSING, offset=0, dim1=0, dim2=1, **names):
         dim2: The second.
     """
     if names:
-        input, = by_own_names("diagonal", names, input=input)
+        input, = by_own_names(diagonal, names, input=input)
     try:
         out = py_diagonal(input, offset, dim1, dim2)
     except BAD_ARGUMENTS as error:
@@ -18449,7 +18449,7 @@ def chunk(input=MISSING, chunks=MISSING, dim=0, **names):
         dim: The dimension; negative ones count from the end.
     """
     if names:
-        input, dim, = by_own_names("chunk", names, input=input, dim=dim)
+        input, dim, = by_own_names(chunk, names, input=input, dim=dim)
     try:
         out = py_chunk(input, chunks, dim)
     except BAD_ARGUMENTS as error:
@@ -18465,7 +18465,7 @@ def split(input=MISSING, split_size=MISSING, dim=0, **names):
         dim: The dimension; negative ones count from the end.
     """
     if names:
-        input, dim, = by_own_names("split", names, input=input, dim=dim)
+        input, dim, = by_own_names(split, names, input=input, dim=dim)
     try:
         out = py_split(input, split_size, dim)
     except BAD_ARGUMENTS as error:
@@ -18481,7 +18481,7 @@ def split_with_sizes(input=MISSING, split_sizes=MISSING, dim=0, **names):
         dim: The dimension; negative ones count from the end.
     """
     if names:
-        input, dim, = by_own_names("split_with_sizes", names, input=input, dim=dim)
+        input, dim, = by_own_names(split_with_sizes, names, input=input, dim=dim)
     try:
         split_sizes_c = shape_list(split_sizes)
         out = py_split_with_sizes(input, split_sizes_c, len(split_sizes_c), dim)
@@ -18498,7 +18498,7 @@ def split_sections(input=MISSING, sections=MISSING, dim=0, **names):
         dim: The dimension; negative ones count from the end.
     """
     if names:
-        input, dim, = by_own_names("split_sections", names, input=input, dim=dim)
+        input, dim, = by_own_names(split_sections, names, input=input, dim=dim)
     try:
         out = py_split_sections(input, sections, dim)
     except BAD_ARGUMENTS as error:
@@ -18514,7 +18514,7 @@ def split_at(input=MISSING, indices=MISSING, dim=0, **names):
         dim: The dimension; negative ones count from the end.
     """
     if names:
-        input, dim, = by_own_names("split_at", names, input=input, dim=dim)
+        input, dim, = by_own_names(split_at, names, input=input, dim=dim)
     try:
         indices_c = shape_list(indices)
         out = py_split_at(input, indices_c, len(indices_c), dim)
@@ -18530,7 +18530,7 @@ def hsplit(input=MISSING, sections=MISSING, **names):
         sections: How many pieces.
     """
     if names:
-        input, = by_own_names("hsplit", names, input=input)
+        input, = by_own_names(hsplit, names, input=input)
     try:
         out = py_hsplit(input, sections)
     except BAD_ARGUMENTS as error:
@@ -18545,7 +18545,7 @@ def vsplit(input=MISSING, sections=MISSING, **names):
         sections: How many pieces.
     """
     if names:
-        input, = by_own_names("vsplit", names, input=input)
+        input, = by_own_names(vsplit, names, input=input)
     try:
         out = py_vsplit(input, sections)
     except BAD_ARGUMENTS as error:
@@ -18560,7 +18560,7 @@ def dsplit(input=MISSING, sections=MISSING, **names):
         sections: How many pieces.
     """
     if names:
-        input, = by_own_names("dsplit", names, input=input)
+        input, = by_own_names(dsplit, names, input=input)
     try:
         out = py_dsplit(input, sections)
     except BAD_ARGUMENTS as error:
@@ -18571,7 +18571,7 @@ def dsplit(input=MISSING, sections=MISSING, **names):
 def atleast_1d(input=MISSING, **names):
     """A number as a vector; else the input as it is."""
     if names:
-        input, = by_own_names("atleast_1d", names, input=input)
+        input, = by_own_names(atleast_1d, names, input=input)
     try:
         out = py_atleast_1d(input)
     except BAD_ARGUMENTS as error:
@@ -18582,7 +18582,7 @@ def atleast_1d(input=MISSING, **names):
 def atleast_2d(input=MISSING, **names):
     """A number or a vector as a matrix of one row; else the input as it is."""
     if names:
-        input, = by_own_names("atleast_2d", names, input=input)
+        input, = by_own_names(atleast_2d, names, input=input)
     try:
         out = py_atleast_2d(input)
     except BAD_ARGUMENTS as error:
@@ -18593,7 +18593,7 @@ def atleast_2d(input=MISSING, **names):
 def atleast_3d(input=MISSING, **names):
     """A vector of n as [1, n, 1], a matrix with a third dimension; else the input as it is."""
     if names:
-        input, = by_own_names("atleast_3d", names, input=input)
+        input, = by_own_names(atleast_3d, names, input=input)
     try:
         out = py_atleast_3d(input)
     except BAD_ARGUMENTS as error:
@@ -18604,7 +18604,7 @@ def atleast_3d(input=MISSING, **names):
 def ravel(input=MISSING, **names):
     """All elements in row-major order: a view if they lie so, else a copy."""
     if names:
-        input, = by_own_names("ravel", names, input=input)
+        input, = by_own_names(ravel, names, input=input)
     try:
         out = py_ravel(input)
     except BAD_ARGUMENTS as error:
@@ -18650,7 +18650,7 @@ def unbind(input=MISSING, dim=0, **names):
         dim: The dimension; negative ones count from the end.
     """
     if names:
-        input, dim, = by_own_names("unbind", names, input=input, dim=dim)
+        input, dim, = by_own_names(unbind, names, input=input, dim=dim)
     try:
         out = py_unbind(input, dim)
     except BAD_ARGUMENTS as error:
@@ -18666,7 +18666,7 @@ def cat(tensors, dim=0, *, out=None, **names):
         dim: The dimension; negative ones count from the end.
     """
     if names:
-        dim, = by_own_names("cat", names, dim=dim)
+        dim, = by_own_names(cat, names, dim=dim)
     if out is not None:
         return into(out, cat, tensors, dim)
     try:
@@ -18687,7 +18687,7 @@ def stack(tensors, dim=0, *, out=None, **names):
         dim: Where the new dimension goes.
     """
     if names:
-        dim, = by_own_names("stack", names, dim=dim)
+        dim, = by_own_names(stack, names, dim=dim)
     if out is not None:
         return into(out, stack, tensors, dim)
     try:
@@ -18725,7 +18725,7 @@ def narrow_copy(input=MISSING, dim=MISSING, start=MISSING, length=MISSING, *, ou
         length: How many.
     """
     if names:
-        input, dim, = by_own_names("narrow_copy", names, input=input, dim=dim)
+        input, dim, = by_own_names(narrow_copy, names, input=input, dim=dim)
     if out is not None:
         return into(out, narrow_copy, input, dim, start, length)
     try:
@@ -18758,7 +18758,7 @@ def flip(input=MISSING, *args, dims=None, out=None, **names):
         dims: The dimensions to reverse.
     """
     if names:
-        input, = by_own_names("flip", names, input=input)
+        input, = by_own_names(flip, names, input=input)
     if out is not None:
         return into(out, flip, input, dims=read_sizes(args, dims))
     try:
@@ -18871,7 +18871,7 @@ def ger(input=MISSING, vec2=MISSING, *, out=None, **names):
         vec2: A vector [m].
     """
     if names:
-        input, = by_own_names("ger", names, input=input)
+        input, = by_own_names(ger, names, input=input)
     if out is not None:
         return into(out, ger, input, vec2)
     try:
@@ -18886,7 +18886,7 @@ def ger(input=MISSING, vec2=MISSING, *, out=None, **names):
 def absolute(input=MISSING, *, out=None, **names):
     """Another name of `abs`."""
     if names:
-        input, = by_own_names("absolute", names, input=input)
+        input, = by_own_names(absolute, names, input=input)
     if out is not None:
         return into(out, absolute, input)
     try:
@@ -18912,7 +18912,7 @@ def absolute_(input):
 def negative(input=MISSING, *, out=None, **names):
     """Another name of `neg`."""
     if names:
-        input, = by_own_names("negative", names, input=input)
+        input, = by_own_names(negative, names, input=input)
     if out is not None:
         return into(out, negative, input)
     try:
@@ -18938,7 +18938,7 @@ def negative_(input):
 def sgn(input=MISSING, *, out=None, **names):
     """Another name of `sign`."""
     if names:
-        input, = by_own_names("sgn", names, input=input)
+        input, = by_own_names(sgn, names, input=input)
     if out is not None:
         return into(out, sgn, input)
     try:
@@ -18964,7 +18964,7 @@ def sgn_(input):
 def fix(input=MISSING, *, out=None, **names):
     """Another name of `trunc`."""
     if names:
-        input, = by_own_names("fix", names, input=input)
+        input, = by_own_names(fix, names, input=input)
     if out is not None:
         return into(out, fix, input)
     try:
@@ -18990,7 +18990,7 @@ def fix_(input):
 def arcsin(input=MISSING, *, out=None, **names):
     """Another name of `asin`."""
     if names:
-        input, = by_own_names("arcsin", names, input=input)
+        input, = by_own_names(arcsin, names, input=input)
     if out is not None:
         return into(out, arcsin, input)
     try:
@@ -19016,7 +19016,7 @@ def arcsin_(input):
 def arccos(input=MISSING, *, out=None, **names):
     """Another name of `acos`."""
     if names:
-        input, = by_own_names("arccos", names, input=input)
+        input, = by_own_names(arccos, names, input=input)
     if out is not None:
         return into(out, arccos, input)
     try:
@@ -19042,7 +19042,7 @@ def arccos_(input):
 def arctan(input=MISSING, *, out=None, **names):
     """Another name of `atan`."""
     if names:
-        input, = by_own_names("arctan", names, input=input)
+        input, = by_own_names(arctan, names, input=input)
     if out is not None:
         return into(out, arctan, input)
     try:
@@ -19072,7 +19072,7 @@ def arctan2(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand; it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("arctan2", names, input=input, other=other)
+        input, other, = by_own_names(arctan2, names, input=input, other=other)
     if out is not None:
         return into(out, arctan2, input, other)
     try:
@@ -19091,7 +19091,7 @@ def arctan2_(input=MISSING, other=MISSING, **names):
         other: The second operand; it broadcasts with the first.
     """
     if names:
-        input, other, = by_own_names("arctan2_", names, input=input, other=other)
+        input, other, = by_own_names(arctan2_, names, input=input, other=other)
     try:
         status = py_arctan2_(input, other)
     except BAD_ARGUMENTS as error:
@@ -19104,7 +19104,7 @@ def arctan2_(input=MISSING, other=MISSING, **names):
 def arcsinh(input=MISSING, *, out=None, **names):
     """Another name of `asinh`."""
     if names:
-        input, = by_own_names("arcsinh", names, input=input)
+        input, = by_own_names(arcsinh, names, input=input)
     if out is not None:
         return into(out, arcsinh, input)
     try:
@@ -19130,7 +19130,7 @@ def arcsinh_(input):
 def arccosh(input=MISSING, *, out=None, **names):
     """Another name of `acosh`."""
     if names:
-        input, = by_own_names("arccosh", names, input=input)
+        input, = by_own_names(arccosh, names, input=input)
     if out is not None:
         return into(out, arccosh, input)
     try:
@@ -19156,7 +19156,7 @@ def arccosh_(input):
 def arctanh(input=MISSING, *, out=None, **names):
     """Another name of `atanh`."""
     if names:
-        input, = by_own_names("arctanh", names, input=input)
+        input, = by_own_names(arctanh, names, input=input)
     if out is not None:
         return into(out, arctanh, input)
     try:
@@ -19187,7 +19187,7 @@ def subtract(input=MISSING, other=MISSING, *, alpha=1, out=None, **names):
         alpha: Factor of the second operand.
     """
     if names:
-        input, other, = by_own_names("subtract", names, input=input, other=other)
+        input, other, = by_own_names(subtract, names, input=input, other=other)
     if out is not None:
         return into(out, subtract, input, other, alpha=alpha)
     try:
@@ -19211,7 +19211,7 @@ def subtract_(input=MISSING, other=MISSING, *, alpha=1, **names):
         alpha: Factor of the second operand.
     """
     if names:
-        input, other, = by_own_names("subtract_", names, input=input, other=other)
+        input, other, = by_own_names(subtract_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
@@ -19230,7 +19230,7 @@ def multiply(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("multiply", names, input=input, other=other)
+        input, other, = by_own_names(multiply, names, input=input, other=other)
     if out is not None:
         return into(out, multiply, input, other)
     try:
@@ -19252,7 +19252,7 @@ def multiply_(input=MISSING, other=MISSING, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("multiply_", names, input=input, other=other)
+        input, other, = by_own_names(multiply_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_multiply_(input, other_h, other_kind, other_i, other_f)
@@ -19272,7 +19272,7 @@ def divide(input=MISSING, other=MISSING, *, rounding_mode=None, out=None, **name
             quotients.
     """
     if names:
-        input, other, = by_own_names("divide", names, input=input, other=other)
+        input, other, = by_own_names(divide, names, input=input, other=other)
     if out is not None:
         return into(out, divide, input, other, rounding_mode=rounding_mode)
     try:
@@ -19296,7 +19296,7 @@ def divide_(input=MISSING, other=MISSING, *, rounding_mode=None, **names):
             quotients.
     """
     if names:
-        input, other, = by_own_names("divide_", names, input=input, other=other)
+        input, other, = by_own_names(divide_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_divide_(input, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
@@ -19315,7 +19315,7 @@ def clip(input=MISSING, min=None, max=None, *, out=None, **names):
         max: Upper bound: a tensor, a number or absent.
     """
     if names:
-        input, = by_own_names("clip", names, input=input)
+        input, = by_own_names(clip, names, input=input)
     if out is not None:
         return into(out, clip, input, min, max)
     try:
@@ -19354,7 +19354,7 @@ def greater(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("greater", names, input=input, other=other)
+        input, other, = by_own_names(greater, names, input=input, other=other)
     if out is not None:
         return into(out, greater, input, other)
     try:
@@ -19374,7 +19374,7 @@ def greater_(input=MISSING, other=MISSING, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("greater_", names, input=input, other=other)
+        input, other, = by_own_names(greater_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_greater_(input, other_h, other_kind, other_i, other_f)
@@ -19392,7 +19392,7 @@ def greater_equal(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("greater_equal", names, input=input, other=other)
+        input, other, = by_own_names(greater_equal, names, input=input, other=other)
     if out is not None:
         return into(out, greater_equal, input, other)
     try:
@@ -19412,7 +19412,7 @@ def greater_equal_(input=MISSING, other=MISSING, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("greater_equal_", names, input=input, other=other)
+        input, other, = by_own_names(greater_equal_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_greater_equal_(input, other_h, other_kind, other_i, other_f)
@@ -19430,7 +19430,7 @@ def less(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("less", names, input=input, other=other)
+        input, other, = by_own_names(less, names, input=input, other=other)
     if out is not None:
         return into(out, less, input, other)
     try:
@@ -19450,7 +19450,7 @@ def less_(input=MISSING, other=MISSING, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("less_", names, input=input, other=other)
+        input, other, = by_own_names(less_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_less_(input, other_h, other_kind, other_i, other_f)
@@ -19468,7 +19468,7 @@ def less_equal(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("less_equal", names, input=input, other=other)
+        input, other, = by_own_names(less_equal, names, input=input, other=other)
     if out is not None:
         return into(out, less_equal, input, other)
     try:
@@ -19488,7 +19488,7 @@ def less_equal_(input=MISSING, other=MISSING, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("less_equal_", names, input=input, other=other)
+        input, other, = by_own_names(less_equal_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_less_equal_(input, other_h, other_kind, other_i, other_f)
@@ -19506,7 +19506,7 @@ def not_equal(input=MISSING, other=MISSING, *, out=None, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("not_equal", names, input=input, other=other)
+        input, other, = by_own_names(not_equal, names, input=input, other=other)
     if out is not None:
         return into(out, not_equal, input, other)
     try:
@@ -19526,7 +19526,7 @@ def not_equal_(input=MISSING, other=MISSING, **names):
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
     if names:
-        input, other, = by_own_names("not_equal_", names, input=input, other=other)
+        input, other, = by_own_names(not_equal_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = py_not_equal_(input, other_h, other_kind, other_i, other_f)
@@ -19547,7 +19547,7 @@ def trapz(y, x=None, *, dx=None, dim=-1, out=None, **names):
         dim: The dimension.
     """
     if names:
-        dim, = by_own_names("trapz", names, dim=dim)
+        dim, = by_own_names(trapz, names, dim=dim)
     if out is not None:
         return into(out, trapz, y, x, dx=dx, dim=dim)
     try:
@@ -19568,7 +19568,7 @@ def concat(tensors, dim=0, *, out=None, **names):
         dim: The dimension; negative ones count from the end.
     """
     if names:
-        dim, = by_own_names("concat", names, dim=dim)
+        dim, = by_own_names(concat, names, dim=dim)
     if out is not None:
         return into(out, concat, tensors, dim)
     try:
@@ -19589,7 +19589,7 @@ def concatenate(tensors, dim=0, *, out=None, **names):
         dim: The dimension; negative ones count from the end.
     """
     if names:
-        dim, = by_own_names("concatenate", names, dim=dim)
+        dim, = by_own_names(concatenate, names, dim=dim)
     if out is not None:
         return into(out, concatenate, tensors, dim)
     try:
@@ -19610,7 +19610,7 @@ def swapdims(input=MISSING, dim0=MISSING, dim1=MISSING, **names):
         dim1: The other.
     """
     if names:
-        input, = by_own_names("swapdims", names, input=input)
+        input, = by_own_names(swapdims, names, input=input)
     try:
         out = py_swapdims(input, dim0, dim1)
     except BAD_ARGUMENTS as error:
@@ -19642,7 +19642,7 @@ def moveaxis(input=MISSING, source=MISSING, destination=MISSING, **names):
         destination: Where they go.
     """
     if names:
-        input, = by_own_names("moveaxis", names, input=input)
+        input, = by_own_names(moveaxis, names, input=input)
     try:
         source_c = int_list(source, 1)
         destination_c = int_list(destination, 1)
@@ -19673,7 +19673,7 @@ def row_stack(tensors, *, out=None):
 def argwhere(input=MISSING, *, out=None, **names):
     """Another name of `nonzero`."""
     if names:
-        input, = by_own_names("argwhere", names, input=input)
+        input, = by_own_names(argwhere, names, input=input)
     if out is not None:
         return into(out, argwhere, input)
     try:

@@ -8,7 +8,7 @@ from ._complaints import MISSING
 from ._factors import FACTORS_FIRST
 from ._fill import copy_
 from ._runtime import shape_list
-from ._signatures import by_own_names, by_signature
+from ._signatures import by_own_names, by_signature, need_input
 from ._tensor_type import TensorBase, into
 
 
@@ -53,7 +53,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, **options):
 def bernoulli(input=MISSING, p=None, *, generator=None, out=None, **names):
     """1 with the probability that the input says, or with probability p; else 0."""
     if names:
-        (input,) = by_own_names("bernoulli", names, input=input)
+        (input,) = by_own_names(bernoulli, names, input=input)
     if out is not None:
         return into(out, _ops.to, bernoulli(input, p, generator=generator), dtype=out.dtype)
     if p is None:
@@ -259,7 +259,7 @@ def tensordot(a, b, dims=2, out=None):
 def gradient(input=MISSING, *, spacing=None, dim=None, edge_order=1, **names):
     """Estimates of the derivatives along dimensions; spacing is a number, numbers or coordinates."""
     if names:
-        input, dim = by_own_names("gradient", names, input=input, dim=dim)
+        input, dim = by_own_names(gradient, names, input=input, dim=dim)
     if spacing is not None and isinstance(spacing, (list, tuple)):
         if any(isinstance(part, TensorBase) for part in spacing):
             return tuple(_ops.gradient_at(input, spacing, dim=dim, edge_order=edge_order))
@@ -272,7 +272,7 @@ def gradient(input=MISSING, *, spacing=None, dim=None, edge_order=1, **names):
 def round(input=MISSING, *, decimals=None, out=None, **names):
     """round(input), and to so many decimals."""
     if names:
-        (input,) = by_own_names("round", names, input=input)
+        (input,) = by_own_names(round, names, input=input)
     if out is not None:
         return into(out, round, input, decimals=decimals)
     return _ops.round(input) if decimals is None else _ops.round_decimals(input, decimals=decimals)
@@ -288,7 +288,7 @@ def round_(input, *, decimals=None):
 def where(condition, input=None, other=None, *, out=None, **names):
     """where(condition, input, other); where(condition) is nonzero(as_tuple=True)."""
     if names:
-        input, other = by_own_names("where", names, input=input, other=other)
+        input, other = by_own_names(where, names, input=input, other=other)
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
     return _ops.where(_checked.condition(condition), input, other, out=out)
@@ -297,11 +297,12 @@ def where(condition, input=None, other=None, *, out=None, **names):
 def nonzero(input=MISSING, *, as_tuple=False, out=None, **names):
     """Positions of nonzero elements: [count, dimensions], or one tensor for each dimension."""
     if names:
-        (input,) = by_own_names("nonzero", names, input=input)
+        (input,) = by_own_names(nonzero, names, input=input)
     if not as_tuple:
         return _ops.nonzero(input, out=out)
     if out is not None:
         raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
+    need_input(nonzero, input)
     # A number stands for a list of one: its position has one dimension, not none.
     return _ops.unbind(_ops.nonzero(input if input.ndim else _ops.unsqueeze(input, 0)), 1)
 
@@ -319,7 +320,7 @@ def scatter(
 ):
     """scatter(input, dim, index, src), or value=number for src; with reduce "add" or "multiply"."""
     if names:
-        input, dim = by_own_names("scatter", names, input=input, dim=dim)
+        input, dim = by_own_names(scatter, names, input=input, dim=dim)
     src = value if src is None else src
     if reduce is None:
         return _ops.scatter(input, dim, index, src, out=out)
@@ -332,7 +333,7 @@ def scatter_(
 ):
     """In-place version of scatter."""
     if names:
-        input, dim = by_own_names("scatter_", names, input=input, dim=dim)
+        input, dim = by_own_names(scatter_, names, input=input, dim=dim)
     src = value if src is None else src
     if reduce is None:
         return _ops.scatter_(input, dim, index, src)
@@ -345,6 +346,7 @@ def _scattered(input, index, src, reduce) -> tuple:
     words = {"add": "sum", "multiply": "prod"}
     if reduce not in words:
         raise RuntimeError("reduce argument must be either add or multiply.")
+    need_input(scatter, input)
     if not isinstance(src, TensorBase):
         src = _ops.full(index.shape, src, dtype=input.dtype, device=input.device)
     return src, words[reduce]
@@ -360,7 +362,7 @@ def _view_method(input, *args, size=None, dtype=None):
 def repeat_interleave(input=MISSING, repeats=None, dim=None, *, output_size=None, **names):
     """repeat_interleave(input, repeats, dim); repeat_interleave(repeats) is of 0, 1, 2, ..."""
     if names:
-        input, dim = by_own_names("repeat_interleave", names, input=input, dim=dim)
+        input, dim = by_own_names(repeat_interleave, names, input=input, dim=dim)
     if repeats is None and isinstance(input, TensorBase):
         if input.dim() != 1:
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
@@ -376,7 +378,7 @@ def tensor_split(
 ):
     """Pieces of nearly equal sizes, or those that begin at given places."""
     if names:
-        input, dim = by_own_names("tensor_split", names, input=input, dim=dim)
+        input, dim = by_own_names(tensor_split, names, input=input, dim=dim)
     given = _one_of(indices_or_sections, sections, indices)
     if isinstance(given, TensorBase):
         if given.dim() > 1:
@@ -475,7 +477,7 @@ def _each(function, tensors):
 def roll(input=MISSING, shifts=MISSING, dims=None, *, out=None, **names):
     """Moves elements along dimensions; those that leave at the end come back at the start."""
     if names:
-        (input,) = by_own_names("roll", names, input=input)
+        (input,) = by_own_names(roll, names, input=input)
     return _ops.roll(input, shifts, () if dims is None else dims, out=out)
 
 

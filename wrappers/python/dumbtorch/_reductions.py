@@ -13,7 +13,7 @@ def max(input=MISSING, other=None, keepdim=False, *, dim=None, out=None, **names
     """max(input), max(input, dim, keepdim) and max(input, other)."""
     if names:
         input, other, dim, keepdim = by_own_names(
-            "max", names, input=input, other=other, dim=dim, keepdim=keepdim
+            max, names, input=input, other=other, dim=dim, keepdim=keepdim
         )
     if out is not None:
         need_pair_along("max", out, other, dim)
@@ -25,7 +25,7 @@ def min(input=MISSING, other=None, keepdim=False, *, dim=None, out=None, **names
     """min(input), min(input, dim, keepdim) and min(input, other)."""
     if names:
         input, other, dim, keepdim = by_own_names(
-            "min", names, input=input, other=other, dim=dim, keepdim=keepdim
+            min, names, input=input, other=other, dim=dim, keepdim=keepdim
         )
     if out is not None:
         need_pair_along("min", out, other, dim)
@@ -36,9 +36,10 @@ def min(input=MISSING, other=None, keepdim=False, *, dim=None, out=None, **names
 def _extreme(whole, along, of_two, x, other, dim, keepdim):
     """`other` is whatever came second: a tensor to compare with, or the dimension."""
     is_pair = isinstance(other, TensorBase)
+    is_twice = dim is not None and other is not None
     if dim is None and not is_pair:
         dim = other
-    if (dim is None and keepdim) or (dim is not None and is_pair):
+    if is_twice or (dim is None and keepdim):
         raise TypeError(f"{whole.__name__}() takes dim and keepdim, another tensor, or neither")
     return of_two(x, other) if is_pair else whole(x) if dim is None else along(x, dim, keepdim)
 
@@ -46,7 +47,7 @@ def _extreme(whole, along, of_two, x, other, dim, keepdim):
 def median(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
     """median(input) and median(input, dim, keepdim)."""
     if names:
-        input, dim, keepdim = by_own_names("median", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim = by_own_names(median, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         need_pair_along("median", out, dim)
         return into(out, median, input, dim, keepdim)
@@ -56,9 +57,7 @@ def median(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
 def nanmedian(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
     """nanmedian(input) and nanmedian(input, dim, keepdim)."""
     if names:
-        input, dim, keepdim = by_own_names(
-            "nanmedian", names, input=input, dim=dim, keepdim=keepdim
-        )
+        input, dim, keepdim = by_own_names(nanmedian, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
         need_pair_along("nanmedian", out, dim)
         return into(out, nanmedian, input, dim, keepdim)
@@ -76,7 +75,7 @@ def var(
 ):
     """var(input, dim, *, correction, keepdim), and the older `unbiased`."""
     if names:
-        input, dim, keepdim = by_own_names("var", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim = by_own_names(var, names, input=input, dim=dim, keepdim=keepdim)
     dim, options = _spread(dim, unbiased, correction, keepdim)
     return _ops.var(input, dim, **options, out=out)
 
@@ -86,7 +85,7 @@ def std(
 ):
     """std(input, dim, *, correction, keepdim), and the older `unbiased`."""
     if names:
-        input, dim, keepdim = by_own_names("std", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim = by_own_names(std, names, input=input, dim=dim, keepdim=keepdim)
     dim, options = _spread(dim, unbiased, correction, keepdim)
     return _ops.std(input, dim, **options, out=out)
 
@@ -96,7 +95,7 @@ def var_mean(
 ):
     """var_mean(input, dim, *, correction, keepdim), and the older `unbiased`."""
     if names:
-        input, dim, keepdim = by_own_names("var_mean", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim = by_own_names(var_mean, names, input=input, dim=dim, keepdim=keepdim)
     dim, options = _spread(dim, unbiased, correction, keepdim)
     return _ops.var_mean(input, dim, **options, out=out)
 
@@ -106,7 +105,7 @@ def std_mean(
 ):
     """std_mean(input, dim, *, correction, keepdim), and the older `unbiased`."""
     if names:
-        input, dim, keepdim = by_own_names("std_mean", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim = by_own_names(std_mean, names, input=input, dim=dim, keepdim=keepdim)
     dim, options = _spread(dim, unbiased, correction, keepdim)
     return _ops.std_mean(input, dim, **options, out=out)
 
@@ -124,7 +123,7 @@ def _spread(dim, unbiased, correction, keepdim):
 def norm(input=MISSING, p="fro", dim=None, keepdim=False, dtype=None, *, out=None, **names):
     """Vector norm; "fro" is the 2-norm, of at most two dimensions if they are named."""
     if names:
-        input, dim, keepdim = by_own_names("norm", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim = by_own_names(norm, names, input=input, dim=dim, keepdim=keepdim)
     from . import linalg  # which needs tensors
 
     if p == "fro" and isinstance(dim, (list, tuple)) and len(dim) > 2:

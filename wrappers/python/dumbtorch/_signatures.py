@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ._complaints import MISSING
+from functools import cache
+
+from ._complaints import MISSING, missing
 
 # NumPy's names of arguments, which PyTorch takes, too.
 _OWN_NAMES = {
@@ -35,13 +37,31 @@ def by_signature(name: str, args: tuple, options: dict, *signatures: tuple) -> l
     return list(given.values())
 
 
-def by_own_names(function: str, names: dict, **given):
-    """The values that are given, some of which `names` has by NumPy's names."""
+def by_own_names(function, names: dict, **given):
+    """The values of the arguments that are given, in their order, of which `names` has some by NumPy's names. What is
+    unknown is refused, and what is given by its own name as well."""
+    defaults = _defaults_of(function)
     for name, value in names.items():
         own = _OWN_NAMES.get(name)
         if own not in given:
-            raise TypeError(f"{function}() got an unexpected keyword argument '{name}'")
-        if own in ("input", "other") and not (given[own] is None or given[own] is MISSING):
-            raise TypeError(f"{function}() got multiple values for argument '{own}'")
+            raise TypeError(f"{function.__name__}() got an unexpected keyword argument '{name}'")
+        if value is None and own in ("dim", "keepdim"):
+            continue
+        if given[own] is not defaults[own]:
+            raise TypeError(f"{function.__name__}() got multiple values for argument '{own}'")
         given[own] = value
     return given.values()
+
+
+@cache
+def _defaults_of(function) -> dict:
+    code, values = function.__code__, function.__defaults__ or ()
+    words = code.co_varnames[: code.co_argcount]
+    by_position = zip(words[len(words) - len(values) :], values, strict=True)
+    return dict(by_position) | (function.__kwdefaults__ or {})
+
+
+def need_input(function, input) -> None:
+    """For what looks at its input before the library does."""
+    if input is MISSING:
+        raise missing(function.__name__, ["input"])

@@ -493,7 +493,7 @@ _REFLECTED = {
     "lshift": _ops.bitwise_left_shift,
     "rshift": _ops.bitwise_right_shift,
 }
-# What one of NumPy's numbers on the left needs besides.
+# What computes `number op tensor` where the number is one of NumPy's; called as f(tensor, number).
 _SWAPPED = {
     "add": _ops.add, "mul": _ops.mul, "sub": _ops.rsub, "and": _ops.bitwise_and, "or": _ops.bitwise_or,
     "xor": _ops.bitwise_xor, "pow": lambda tensor, number: _ops.pow(number, tensor),

@@ -6,7 +6,7 @@ from . import _missing, _ops
 from ._complaints import MISSING
 from ._ldl import ldl_factor, ldl_factor_ex, ldl_solve
 from ._runtime import LinAlgError
-from ._signatures import by_own_names
+from ._signatures import by_own_names, need_input
 
 __getattr__ = _missing.getattr_of(__name__)
 
@@ -21,8 +21,9 @@ def matrix_norm(
     """Norm of matrices: "fro", "nuc", 1, -1, 2, -2, inf or -inf."""
     if names:
         input, dim, keepdim = by_own_names(
-            "matrix_norm", names, input=input, dim=dim, keepdim=keepdim
+            matrix_norm, names, input=input, dim=dim, keepdim=keepdim
         )
+    need_input(matrix_norm, input)
     if ord == "nuc":
         return _ops.nuclear_norm(input if dtype is None else input.to(dtype), dim, keepdim, out=out)
     return _ops.linalg_matrix_norm(input, _order_of(ord), dim, keepdim, dtype=dtype, out=out)
@@ -31,9 +32,10 @@ def matrix_norm(
 def norm(input=MISSING, ord=None, dim=None, keepdim=False, *, dtype=None, out=None, **names):
     """vector_norm of vectors, matrix_norm of matrices."""
     if names:
-        input, dim, keepdim = by_own_names("norm", names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim = by_own_names(norm, names, input=input, dim=dim, keepdim=keepdim)
     if not isinstance(ord, str):
         return _ops.linalg_norm(input, ord, dim, keepdim, dtype=dtype, out=out)
+    need_input(norm, input)
     if dim is None and input.ndim > 2:
         raise RuntimeError(
             "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got "
