@@ -30,6 +30,12 @@ def _(c: Case) -> bool:
     return normalised and only_the_infinite_differs(c) and may_overflow(c, ops)
 
 
+# Neighbours that count for nothing are not multiplied by 0.
+@documented("**Infinities**")
+def _(c: Case) -> bool:
+    return c.derives("UpsampleLinear1D", "UpsampleBilinear2D") and only_theirs_is_nan(c)
+
+
 @documented("**`norm`** adds squares")
 def _(c: Case) -> bool:
     lengths = r"(?<!batch_)(?<!group_)(?<!layer_)norm_?\(|(dist|distance|triplet_margin_loss)\("
