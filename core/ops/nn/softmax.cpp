@@ -111,6 +111,7 @@ bool is_scattered(const Tensor& x, int dim) {
   return run < kFew;
 }
 
+// Scores may be -infinity without a mask, too: only the rows themselves tell.
 void clear_rows_of_nothing(const Tensor& y, const Tensor& x) {
   const GradMode off(false);
   const double none = -std::numeric_limits<double>::infinity();

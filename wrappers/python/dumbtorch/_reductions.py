@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _ops
-from ._complaints import MISSING
+from ._complaints import MISSING, missing
 from ._out import need_pair_along
 from ._signatures import by_own_names
 from ._tensor_type import TensorBase, into
@@ -11,113 +11,96 @@ from ._tensor_type import TensorBase, into
 
 def max(input=MISSING, other=None, keepdim=False, *, dim=None, out=None, **names):
     """max(input), max(input, dim, keepdim) and max(input, other)."""
-    if names:
-        input, other, dim, keepdim = by_own_names(
-            max, names, input=input, other=other, dim=dim, keepdim=keepdim
-        )
-    if out is not None:
-        need_pair_along("max", out, other, dim)
-        return into(out, max, input, other, keepdim, dim=dim)
-    return _extreme(_ops.max, _ops.max_dim, _ops.maximum, input, other, dim, keepdim)
+    by = (_ops.max, _ops.max_dim, _ops.maximum)
+    return _extreme(max, by, input, other, keepdim, dim, out, names)
 
 
 def min(input=MISSING, other=None, keepdim=False, *, dim=None, out=None, **names):
     """min(input), min(input, dim, keepdim) and min(input, other)."""
+    by = (_ops.min, _ops.min_dim, _ops.minimum)
+    return _extreme(min, by, input, other, keepdim, dim, out, names)
+
+
+def _extreme(function, by, input, other, keepdim, dim, out, names):
+    """`other` is whatever came second: a tensor to compare with, or the dimension."""
     if names:
         input, other, dim, keepdim = by_own_names(
-            min, names, input=input, other=other, dim=dim, keepdim=keepdim
+            function, names, input=input, other=other, dim=dim, keepdim=keepdim
         )
     if out is not None:
-        need_pair_along("min", out, other, dim)
-        return into(out, min, input, other, keepdim, dim=dim)
-    return _extreme(_ops.min, _ops.min_dim, _ops.minimum, input, other, dim, keepdim)
-
-
-def _extreme(whole, along, of_two, x, other, dim, keepdim):
-    """`other` is whatever came second: a tensor to compare with, or the dimension."""
+        need_pair_along(function.__name__, out, other, dim)
+        return into(out, function, input, other, keepdim, dim=dim)
+    whole, along, of_two = by
     is_pair = isinstance(other, TensorBase)
     is_twice = dim is not None and other is not None
     if dim is None and not is_pair:
         dim = other
     if is_twice or (dim is None and keepdim):
-        raise TypeError(f"{whole.__name__}() takes dim and keepdim, another tensor, or neither")
-    return of_two(x, other) if is_pair else whole(x) if dim is None else along(x, dim, keepdim)
+        raise TypeError(f"{function.__name__}() takes dim and keepdim, another tensor, or neither")
+    return of_two(input, other) if is_pair else _reduced(whole, along, input, dim, keepdim)
 
 
 def median(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
     """median(input) and median(input, dim, keepdim)."""
-    if names:
-        input, dim, keepdim = by_own_names(median, names, input=input, dim=dim, keepdim=keepdim)
-    if out is not None:
-        need_pair_along("median", out, dim)
-        return into(out, median, input, dim, keepdim)
-    return _middle(_ops.median, _ops.median_dim, input, dim, keepdim)
+    return _middle(median, (_ops.median, _ops.median_dim), input, dim, keepdim, out, names)
 
 
 def nanmedian(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
     """nanmedian(input) and nanmedian(input, dim, keepdim)."""
+    return _middle(nanmedian, (_ops.nanmedian, _ops.nanmedian_dim), input, dim, keepdim, out, names)
+
+
+def _middle(function, by, input, dim, keepdim, out, names):
     if names:
-        input, dim, keepdim = by_own_names(nanmedian, names, input=input, dim=dim, keepdim=keepdim)
+        input, dim, keepdim = by_own_names(function, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
-        need_pair_along("nanmedian", out, dim)
-        return into(out, nanmedian, input, dim, keepdim)
-    return _middle(_ops.nanmedian, _ops.nanmedian_dim, input, dim, keepdim)
-
-
-def _middle(whole, along, x, dim, keepdim):
+        need_pair_along(function.__name__, out, dim)
+        return into(out, function, input, dim, keepdim)
     if dim is None and keepdim:
-        raise TypeError(f'{whole.__name__}() missing 1 required positional arguments: "dim"')
-    return whole(x) if dim is None else along(x, dim, keepdim)
+        raise missing(function.__name__, ["dim"])
+    return _reduced(*by, input, dim, keepdim)
+
+
+def _reduced(whole, along, input, dim, keepdim):
+    return whole(input) if dim is None else along(input, dim, keepdim)
 
 
 def var(
     input=MISSING, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None, **names
 ):
     """var(input, dim, *, correction, keepdim), and the older `unbiased`."""
-    if names:
-        input, dim, keepdim = by_own_names(var, names, input=input, dim=dim, keepdim=keepdim)
-    dim, options = _spread(dim, unbiased, correction, keepdim)
-    return _ops.var(input, dim, **options, out=out)
+    return _spread(_ops.var, input, dim, unbiased, keepdim, correction, out, names)
 
 
 def std(
     input=MISSING, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None, **names
 ):
     """std(input, dim, *, correction, keepdim), and the older `unbiased`."""
-    if names:
-        input, dim, keepdim = by_own_names(std, names, input=input, dim=dim, keepdim=keepdim)
-    dim, options = _spread(dim, unbiased, correction, keepdim)
-    return _ops.std(input, dim, **options, out=out)
+    return _spread(_ops.std, input, dim, unbiased, keepdim, correction, out, names)
 
 
 def var_mean(
     input=MISSING, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None, **names
 ):
     """var_mean(input, dim, *, correction, keepdim), and the older `unbiased`."""
-    if names:
-        input, dim, keepdim = by_own_names(var_mean, names, input=input, dim=dim, keepdim=keepdim)
-    dim, options = _spread(dim, unbiased, correction, keepdim)
-    return _ops.var_mean(input, dim, **options, out=out)
+    return _spread(_ops.var_mean, input, dim, unbiased, keepdim, correction, out, names)
 
 
 def std_mean(
     input=MISSING, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None, **names
 ):
     """std_mean(input, dim, *, correction, keepdim), and the older `unbiased`."""
-    if names:
-        input, dim, keepdim = by_own_names(std_mean, names, input=input, dim=dim, keepdim=keepdim)
-    dim, options = _spread(dim, unbiased, correction, keepdim)
-    return _ops.std_mean(input, dim, **options, out=out)
+    return _spread(_ops.std_mean, input, dim, unbiased, keepdim, correction, out, names)
 
 
-def _spread(dim, unbiased, correction, keepdim):
+def _spread(function, input, dim, unbiased, keepdim, correction, out, names):
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if not isinstance(unbiased, (bool, type(None))):
         raise TypeError(f"argument 'unbiased' must be bool, not {type(unbiased).__name__}")
     if correction is None:
         correction = 1 if unbiased is None else int(unbiased)
-    return dim, {"correction": correction, "keepdim": keepdim}
+    return function(input, dim, correction=correction, keepdim=keepdim, out=out, **names)
 
 
 def norm(input=MISSING, p="fro", dim=None, keepdim=False, dtype=None, *, out=None, **names):

@@ -39,7 +39,7 @@ def by_signature(name: str, args: tuple, options: dict, *signatures: tuple) -> l
 
 def by_own_names(function, names: dict, **given):
     """The values of the arguments that are given, in their order, of which `names` has some by NumPy's names. What is
-    unknown is refused, and what is given by its own name as well."""
+    unknown is refused, and what by its own name is given something else than its default."""
     defaults = _defaults_of(function)
     for name, value in names.items():
         own = _OWN_NAMES.get(name)
