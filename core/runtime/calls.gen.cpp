@@ -215,6 +215,8 @@ bool takes_narrow_floats(int op, [[maybe_unused]] Device device) {
   if (op == op::batch_norm_backward.number) return true;
   if (op == op::layer_norm.number) return device.type == DeviceType::kCuda;
   if (op == op::layer_norm_backward.number) return device.type == DeviceType::kCuda;
+  if (op == op::group_norm.number) return device.type == DeviceType::kCuda;
+  if (op == op::group_norm_backward.number) return device.type == DeviceType::kCuda;
   if (op == op::softmax.number) return device.type == DeviceType::kCuda;
   if (op == op::softmax_backward.number) return device.type == DeviceType::kCuda;
   if (op == op::log_softmax.number) return device.type == DeviceType::kCuda;

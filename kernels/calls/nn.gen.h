@@ -391,6 +391,7 @@ int32_t layer_norm_backward(const dt_stream* stream, const calls::LayerNormBackw
 int64_t layer_norm_backward_workspace(const dt_stream* stream, const calls::LayerNormBackward& call);
 int32_t group_norm(const dt_stream* stream, const calls::GroupNorm& call);
 int32_t group_norm_backward(const dt_stream* stream, const calls::GroupNormBackward& call);
+int64_t group_norm_backward_workspace(const dt_stream* stream, const calls::GroupNormBackward& call);
 int32_t softmax(const dt_stream* stream, const calls::Softmax& call);
 int32_t softmax_backward(const dt_stream* stream, const calls::SoftmaxBackward& call);
 // x - max - log(sum(exp(x - max))) along dim.

@@ -2,13 +2,15 @@
 //
 // Two passes over the memory: sums per channel, in chunks that a small kernel merges in order, then
 // the result of every element. The second pass walks backwards, to meet what the L2 cache still
-// holds. Elements of narrow floats are read and written as they are; statistics are wide.
+// holds. Channels of a single image are groups of one channel (group_norm.cu). Elements of narrow
+// floats are read and written as they are; statistics are wide.
 #include <algorithm>
 #include <initializer_list>
 
 #include "kernels/calls/nn.gen.h"
 #include "kernels/cuda/batch_statistics.cuh"
 #include "kernels/cuda/channels.cuh"
+#include "kernels/cuda/group_norm.h"
 #include "kernels/cuda/operands.cuh"
 #include "kernels/cuda/types.cuh"
 
@@ -326,9 +328,26 @@ int32_t statistics(const dt_stream* stream, const Call& call, Widened<T>* mean, 
   });
 }
 
+// Whether a contiguous image is the only one of each operand.
+bool is_one_image(std::initializer_list<const dt_view*> views) {
+  return std::all_of(views.begin(), views.end(), [](const dt_view* v) {
+    return v->sizes[0] == 1 && v->strides[1] == v->sizes[2] && v->strides[2] == 1;
+  });
+}
+
+GroupShape channels_of(const dt_view& image) {
+  return GroupShape(image, image.sizes[1]);
+}
+
 template <class T>
 int32_t forward(const dt_stream* stream, const calls::BatchNorm& call) {
   using V = Widened<T>;
+  if (call.training && call.y && is_one_image({call.y, &call.x})) {
+    const int32_t code =
+        normalise_groups(stream, {channels_of(call.x), *call.y, call.mean, call.rstd, call.x,
+                                  call.weight, call.bias, call.eps, true});
+    if (code != DT_KERNEL_UNSUPPORTED) return code;
+  }
   const dt_view& x = call.x;
   V *mean = static_cast<V*>(call.mean.data), *rstd = static_cast<V*>(call.rstd.data);
   if (const int32_t code = statistics<T>(stream, call, mean, rstd)) return code;
@@ -410,6 +429,12 @@ int32_t backward_by(const dt_stream* stream, const Call& call, const dt_view* ga
 
 template <class T>
 int32_t backward(const dt_stream* stream, const calls::BatchNormBackward& call) {
+  if (call.training && call.gx && is_one_image({call.gx, &call.g, &call.x})) {
+    const int32_t code = group_gradients(
+        stream, {channels_of(call.x), call.gx, call.gweight, call.gbias, call.g, call.x, call.mean,
+                 call.rstd, call.weight, call.workspace, true});
+    if (code != DT_KERNEL_UNSUPPORTED) return code;
+  }
   return backward_by<T>(stream, call, nullptr, [&](const auto& views, int count, const auto& f) {
     return visit_walk<T>(stream, views, count,
                          [&](const ChannelShape& s, auto columns, auto width) {
@@ -492,7 +517,9 @@ int32_t kernels::batch_norm_backward(const dt_stream* stream,
 
 int64_t kernels::batch_norm_backward_workspace(const dt_stream* stream,
                                                const calls::BatchNormBackward& call) {
-  return chunk_bytes(stream, call.x) + line_bytes(call.x);
+  const int64_t of_chunks = chunk_bytes(stream, call.x) + line_bytes(call.x);
+  if (call.x.sizes[0] != 1 || call.x.sizes[2] == 1) return of_chunks;
+  return std::max(of_chunks, group_gradients_bytes(channels_of(call.x)));
 }
 
 }  // namespace dt::cuda

@@ -75,7 +75,7 @@ void add_kernels(dt_registry* registry) {
   add_captured<run<LayerNorm, kernels::layer_norm>>(registry, "layer_norm");
   add_captured<run<LayerNormBackward, kernels::layer_norm_backward>, workspace<LayerNormBackward, kernels::layer_norm_backward_workspace>>(registry, "layer_norm_backward");
   add_captured<run<GroupNorm, kernels::group_norm>>(registry, "group_norm");
-  add_captured<run<GroupNormBackward, kernels::group_norm_backward>>(registry, "group_norm_backward");
+  add_captured<run<GroupNormBackward, kernels::group_norm_backward>, workspace<GroupNormBackward, kernels::group_norm_backward_workspace>>(registry, "group_norm_backward");
   add_captured<run<Softmax, kernels::softmax>>(registry, "softmax");
   add_captured<run<SoftmaxBackward, kernels::softmax_backward>>(registry, "softmax_backward");
   add_captured<run<Softmax, kernels::log_softmax>>(registry, "log_softmax");

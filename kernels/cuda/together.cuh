@@ -83,17 +83,11 @@ __device__ __forceinline__ T cluster_reduce(const ClusterPlace& place, T value,
   return value;
 }
 
-// Runs a kernel for `rows` rows, each of which a cluster has: of one block, where the device knows
-// no others, where there are enough rows for all multiprocessors, or where a row is less than
-// `grain` for each of its blocks.
+// Runs a kernel for `rows` rows, each of which a cluster of so many blocks has; of one only where
+// the device knows no clusters.
 template <class... Parameters, class... Arguments>
-int32_t launch_by_rows(const dt_stream* stream, void (*kernel)(Parameters...), int64_t rows,
-                       int64_t length, int64_t grain, dim3 block, const Arguments&... arguments) {
-  constexpr int kMostBlocks = 8;  // that every such device grants
-  int blocks = 1;
-  while (has_clusters(stream->device) && blocks < kMostBlocks &&
-         rows * blocks * 2 <= multiprocessors(stream->device) && length >= 2 * blocks * grain)
-    blocks *= 2;
+int32_t launch_clusters(const dt_stream* stream, void (*kernel)(Parameters...), int64_t rows,
+                        int blocks, dim3 block, const Arguments&... arguments) {
   const dim3 grid(static_cast<unsigned>(rows * blocks));
   if (blocks == 1) return launch(stream, kernel, grid, block, 0, arguments...);
   cudaLaunchAttribute cluster = {};
@@ -101,6 +95,20 @@ int32_t launch_by_rows(const dt_stream* stream, void (*kernel)(Parameters...), i
   cluster.val.clusterDim.x = static_cast<unsigned>(blocks);
   cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
   return launch_with(cluster, stream, kernel, grid, block, arguments...);
+}
+
+constexpr int kMostInCluster = 8;  // blocks that every such device grants
+
+// Clusters of one block, where there are enough rows for all multiprocessors, or where a row is
+// less than `grain` for each of its blocks.
+template <class... Parameters, class... Arguments>
+int32_t launch_by_rows(const dt_stream* stream, void (*kernel)(Parameters...), int64_t rows,
+                       int64_t length, int64_t grain, dim3 block, const Arguments&... arguments) {
+  int blocks = 1;
+  while (has_clusters(stream->device) && blocks < kMostInCluster &&
+         rows * blocks * 2 <= multiprocessors(stream->device) && length >= 2 * blocks * grain)
+    blocks *= 2;
+  return launch_clusters(stream, kernel, rows, blocks, block, arguments...);
 }
 
 #endif

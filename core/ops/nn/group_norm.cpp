@@ -40,8 +40,8 @@ struct GroupNorm {
   GroupNorm(const Tensor& x, int64_t groups, double eps)
       : groups(groups),
         eps(eps),
-        mean(make_empty({x.size(0) * groups}, x.dtype(), x.device())),
-        rstd(make_empty({x.size(0) * groups}, x.dtype(), x.device())) {}
+        mean(make_empty({x.size(0) * groups}, info(x.dtype()).compute, x.device())),
+        rstd(make_empty({x.size(0) * groups}, info(x.dtype()).compute, x.device())) {}
 
   // A number of each group as one of each image's channels: [batch, channels, 1, ...].
   Tensor spread(const Tensor& numbers, const Tensor& x) const {
@@ -164,10 +164,10 @@ Tensor normalise_at_once(const Tensor& x, const Tensor& weight, const Tensor& bi
 
 bool backward_at_once(BackwardCall& b, const std::vector<Tensor>& in, const GroupNorm& of) {
   const Tensor x = contiguous(in[0]), g = contiguous(b.grad()), weight = dense_parameter(in[1]);
-  const auto wanted = [&](int i, const Dims& sizes) {
-    return b.wants(i) ? make_empty(sizes, x.dtype(), x.device()) : Tensor();
+  const auto wanted = [&](int i) {
+    return b.wants(i) ? make_empty(in[i].sizes(), in[i].dtype(), x.device()) : Tensor();
   };
-  const Tensor results[] = {wanted(0, x.sizes()), wanted(1, {x.size(1)}), wanted(2, {x.size(1)})};
+  const Tensor results[] = {wanted(0), wanted(1), wanted(2)};
   GroupNormBackwardCall call;
   if (results[0].defined()) call.gx = as_images(results[0]);
   call.gweight = results[1];
@@ -187,6 +187,17 @@ void group_norm_backward(BackwardCall& b, const std::vector<Tensor>& in, const G
   if (is_channels_last(in[0]) || !backward_at_once(b, in, of)) backward_by_channels(b, in, of);
 }
 
+Tensor recorded(const Tensor& y, const std::vector<Tensor>& in, const GroupNorm& of) {
+  if (!needs_graph(in)) return y;
+  return fused(
+      "NativeGroupNormBackward0", y, in,
+      {Saved::input(in[0]), Saved::input(in[1]), Saved::place(in[2])},
+      [groups = of.groups, eps = of.eps](const std::vector<Tensor>& x) {
+        return group_norm_composition(x, groups, eps);
+      },
+      [of](BackwardCall& call, const std::vector<Tensor>& x) { group_norm_backward(call, x, of); });
+}
+
 // A narrow input's statistics are not: all of it is computed in what its kernels compute in.
 template <class Normalise>
 Tensor widened(const Tensor& x, const Normalise& normalise) {
@@ -194,30 +205,19 @@ Tensor widened(const Tensor& x, const Normalise& normalise) {
   return to_dtype(normalise(to_dtype(x, compute)), x.dtype());
 }
 
+// A parameter as wide as a wide x.
 Tensor to_compute(const Tensor& parameter, const Tensor& x) {
-  return parameter.defined() ? to_dtype(parameter, x.dtype()) : parameter;
+  const bool is_wide = info(x.dtype()).compute == x.dtype();
+  return parameter.defined() && is_wide ? to_dtype(parameter, x.dtype()) : parameter;
 }
 
-Tensor group_norm_of(const Tensor& x, int64_t groups, const Tensor& weight, const Tensor& bias,
-                     double eps) {
+Tensor group_norm_by_steps(const Tensor& x, int64_t groups, const Tensor& weight,
+                           const Tensor& bias, double eps) {
   if (x.numel() == 0) return group_norm_composition({x, weight, bias}, groups, eps);
   const GroupNorm of(x, groups, eps);
-  Tensor y;
-  if (!is_channels_last(x)) y = normalise_at_once(x, weight, bias, of);
-  if (!y.defined()) {
-    find_statistics(x, of);
-    y = normalise(is_channels_last(x) ? x : contiguous(x), weight, bias, of);
-  }
-  if (!needs_graph({x, weight, bias})) return y;
-  return fused(
-      "NativeGroupNormBackward0", y, {x, weight, bias},
-      {Saved::input(x), Saved::input(weight), Saved::place(bias)},
-      [groups, eps](const std::vector<Tensor>& in) {
-        return group_norm_composition(in, groups, eps);
-      },
-      [of](BackwardCall& call, const std::vector<Tensor>& in) {
-        group_norm_backward(call, in, of);
-      });
+  find_statistics(x, of);
+  const Tensor y = normalise(is_channels_last(x) ? x : contiguous(x), weight, bias, of);
+  return recorded(y, {x, weight, bias}, of);
 }
 
 // A vector of the channels for each image.
@@ -236,8 +236,13 @@ void store_average(const Tensor& running, const Tensor& of_images, int64_t batch
 Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight, const Tensor& bias,
                   double eps) {
   check_group_norm(input, num_groups, weight, bias);
+  if (input.numel() > 0 && !is_channels_last(input)) {
+    const GroupNorm of(input, num_groups, eps);
+    const Tensor y = normalise_at_once(input, weight, bias, of);
+    if (y.defined()) return recorded(y, {input, weight, bias}, of);
+  }
   const Tensor y = widened(input, [&](const Tensor& x) {
-    return group_norm_of(x, num_groups, to_compute(weight, x), to_compute(bias, x), eps);
+    return group_norm_by_steps(x, num_groups, to_compute(weight, x), to_compute(bias, x), eps);
   });
   return unsafe_view(y, y.sizes());
 }
@@ -253,13 +258,15 @@ Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tens
   Dims sizes = input.sizes();
   sizes[0] = 1, sizes[1] = batch * input.size(1);
   Tensor mean, var;
-  const Tensor y = widened(input, [&](const Tensor& x) {
-    mean = to_compute(repeated(running_mean, batch), x);
-    var = to_compute(repeated(running_var, batch), x);
-    return batch_norm_of_any_eps(
-        reshape(contiguous(x), sizes), mean, var, to_compute(repeated(weight, batch), x),
-        to_compute(repeated(bias, batch), x), use_input_stats, momentum, eps);
-  });
+  const auto normalise_images = [&](const Tensor& x) {
+    const auto of_images = [&](const Tensor& p) { return to_compute(repeated(p, batch), x); };
+    mean = of_images(running_mean), var = of_images(running_var);
+    return batch_norm_of_any_eps(reshape(contiguous(x), sizes), mean, var, of_images(weight),
+                                 of_images(bias), use_input_stats, momentum, eps);
+  };
+  // Running statistics of a narrow input are averages of what is not narrow.
+  const bool are_running = running_mean.defined() || running_var.defined();
+  const Tensor y = are_running ? widened(input, normalise_images) : normalise_images(input);
   if (use_input_stats && running_mean.defined()) store_average(running_mean, mean, batch);
   if (use_input_stats && running_var.defined()) store_average(running_var, var, batch);
   return reshape(y, input.sizes());
