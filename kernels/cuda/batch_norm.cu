@@ -430,9 +430,9 @@ int32_t backward_by(const dt_stream* stream, const Call& call, const dt_view* ga
 template <class T>
 int32_t backward(const dt_stream* stream, const calls::BatchNormBackward& call) {
   if (call.training && call.gx && is_one_image({call.gx, &call.g, &call.x})) {
-    const int32_t code = group_gradients(
-        stream, {channels_of(call.x), call.gx, call.gweight, call.gbias, call.g, call.x, call.mean,
-                 call.rstd, call.weight, call.workspace, true});
+    const int32_t code =
+        group_gradients(stream, {channels_of(call.x), call.gx, call.gweight, call.gbias, call.g,
+                                 call.x, call.mean, call.rstd, call.weight, call.workspace, true});
     if (code != DT_KERNEL_UNSUPPORTED) return code;
   }
   return backward_by<T>(stream, call, nullptr, [&](const auto& views, int count, const auto& f) {
@@ -519,7 +519,7 @@ int64_t kernels::batch_norm_backward_workspace(const dt_stream* stream,
                                                const calls::BatchNormBackward& call) {
   const int64_t of_chunks = chunk_bytes(stream, call.x) + line_bytes(call.x);
   if (call.x.sizes[0] != 1 || call.x.sizes[2] == 1) return of_chunks;
-  return std::max(of_chunks, group_gradients_bytes(channels_of(call.x)));
+  return std::max(of_chunks, group_gradients_bytes(stream, channels_of(call.x)));
 }
 
 }  // namespace dt::cuda

@@ -34,8 +34,8 @@ struct Units {
 
   explicit Units(const GroupShape& s)
       : length(static_cast<int32_t>(s.length)),
-        size(static_cast<int32_t>(divide_up(divide_up(s.length, divide_up(s.length, kUnit)), kWarp) *
-                                  kWarp)),
+        size(static_cast<int32_t>(
+            divide_up(divide_up(s.length, divide_up(s.length, kUnit)), kWarp) * kWarp)),
         per_channel(static_cast<int32_t>(divide_up(s.length, size))),
         count(static_cast<int32_t>(s.per_group * per_channel)),
         by_channel(per_channel) {}
@@ -66,7 +66,9 @@ struct UnitElements {
       if (at(i) < unit.size) packet[i] = load_packet<kWidth>(group + unit.first + at(i));
     }
   }
-  __device__ __forceinline__ V operator()(int i, int v) const { return V(packet[i].value[v]); }
+  __device__ __forceinline__ V operator()(int i, int v) const {
+    return V(packet[i].value[v]);
+  }
 };
 
 // y's elements of a unit: value(packet, element of the packet)
@@ -327,9 +329,9 @@ int32_t visit_warps(const Units& units, const F& f) {
 template <class T, class F>
 int32_t visit_width(const Units& units, std::initializer_list<const void*> operands, const F& f) {
   if constexpr (sizeof(T) == sizeof(uint16_t)) {
-    if (units.length % 2 == 0 &&
-        std::all_of(operands.begin(), operands.end(),
-                    [](const void* p) { return is_aligned(p, sizeof(Packet<T, 2>)); }))
+    if (units.length % 2 == 0 && std::all_of(operands.begin(), operands.end(), [](const void* p) {
+          return is_aligned(p, sizeof(Packet<T, 2>));
+        }))
       return f(Constant<2>());
   }
   return f(Constant<1>());
@@ -405,15 +407,13 @@ int32_t backward(const dt_stream* stream, const GroupsBackward& of) {
 }
 
 int32_t normalise(const dt_stream* stream, const GroupsForward& of) {
-  return visit_stored_floating(of.x.dtype, [&](auto type) {
-    return forward<typename decltype(type)::type>(stream, of);
-  });
+  return visit_stored_floating(
+      of.x.dtype, [&](auto type) { return forward<typename decltype(type)::type>(stream, of); });
 }
 
 int32_t gradients(const dt_stream* stream, const GroupsBackward& of) {
-  return visit_stored_floating(of.x.dtype, [&](auto type) {
-    return backward<typename decltype(type)::type>(stream, of);
-  });
+  return visit_stored_floating(
+      of.x.dtype, [&](auto type) { return backward<typename decltype(type)::type>(stream, of); });
 }
 
 }  // namespace
@@ -427,7 +427,8 @@ bool is_for_groups(const dt_stream* stream, const GroupShape& s) {
   return s.length > 1 && s.rows * kMostInCluster < kMaxIndex32 && (is_kept || are_many);
 }
 
-int64_t group_gradients_bytes(const GroupShape& s) {
+int64_t group_gradients_bytes(const dt_stream* stream, const GroupShape& s) {
+  if (!is_for_groups(stream, s)) return 0;
   return s.rows * Units(s).count * static_cast<int64_t>(sizeof(Pair<double>));
 }
 
@@ -440,21 +441,20 @@ int32_t group_gradients(const dt_stream* stream, const GroupsBackward& of) {
 }
 
 int32_t kernels::group_norm(const dt_stream* stream, const calls::GroupNorm& call) {
-  return normalise_groups(
-      stream, {GroupShape(call.x, numel(call.mean)), call.y, call.mean, call.rstd, call.x,
-               call.weight, call.bias, call.eps, false});
+  return normalise_groups(stream, {GroupShape(call.x, numel(call.mean)), call.y, call.mean,
+                                   call.rstd, call.x, call.weight, call.bias, call.eps, false});
 }
 
 int32_t kernels::group_norm_backward(const dt_stream* stream,
                                      const calls::GroupNormBackward& call) {
-  return group_gradients(stream, {GroupShape(call.x, numel(call.mean)), call.gx, call.gweight,
-                                  call.gbias, call.g, call.x, call.mean, call.rstd, call.weight,
-                                  call.workspace, false});
+  return group_gradients(
+      stream, {GroupShape(call.x, numel(call.mean)), call.gx, call.gweight, call.gbias, call.g,
+               call.x, call.mean, call.rstd, call.weight, call.workspace, false});
 }
 
-int64_t kernels::group_norm_backward_workspace(const dt_stream*,
+int64_t kernels::group_norm_backward_workspace(const dt_stream* stream,
                                                const calls::GroupNormBackward& call) {
-  return group_gradients_bytes(GroupShape(call.x, numel(call.mean)));
+  return group_gradients_bytes(stream, GroupShape(call.x, numel(call.mean)));
 }
 
 }  // namespace dt::cuda

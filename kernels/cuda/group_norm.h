@@ -14,10 +14,7 @@ struct GroupShape {
   int64_t length;             // of a channel
 
   GroupShape(const dt_view& x, int64_t rows)
-      : rows(rows),
-        groups(rows / x.sizes[0]),
-        per_group(x.sizes[1] / groups),
-        length(x.sizes[2]) {}
+      : rows(rows), groups(rows / x.sizes[0]), per_group(x.sizes[1] / groups), length(x.sizes[2]) {}
 
   __host__ __device__ int64_t size() const { return per_group * length; }
   __device__ int64_t first_channel(int64_t row) const { return row % groups * per_group; }
@@ -48,6 +45,6 @@ bool is_for_groups(const dt_stream* stream, const GroupShape& shape);
 
 int32_t normalise_groups(const dt_stream* stream, const GroupsForward& of);
 int32_t group_gradients(const dt_stream* stream, const GroupsBackward& of);
-int64_t group_gradients_bytes(const GroupShape& shape);
+int64_t group_gradients_bytes(const dt_stream* stream, const GroupShape& shape);
 
 }  // namespace dt::cuda

@@ -3,6 +3,8 @@
 // is written twice, and gradients are added up in one order.
 #include "kernels/remap.h"
 
+#include <algorithm>
+
 #include "kernels/calls/vision.gen.h"
 #include "kernels/cuda/pool_window.cuh"
 #include "kernels/cuda/types.cuh"
@@ -10,7 +12,9 @@
 namespace dt::cuda {
 namespace {
 
-constexpr int kThreads = 256, kAxes = remap::RemapPlan<int64_t>::kAxes;
+using Plan = remap::RemapPlan<int32_t>;
+constexpr int kThreads = 256, kAxes = Plan::kAxes;
+constexpr int kBlocksAtOnce = 6;  // of a multiprocessor
 
 // Numbers what is written, in the order of memory, but for axis 1: `together` neighbours along it
 // count as one, for which all else is found once.
@@ -149,6 +153,134 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+// ---- images that grew by a power of two: all elements became equally many neighbours
+
+// The axes of what is written, in packets along axis 0, and those further out that grew.
+struct Repeats {
+  static constexpr int kGrown = remap::kMapped;
+  int n, grown = 0;
+  int32_t count = 1;
+  int32_t size[kAxes], x_step[kAxes], y_step[kAxes];
+  Divider<int32_t> by_size[kAxes];
+  int32_t times[kGrown] = {}, step[kGrown] = {};
+
+  Repeats(const Plan& plan, int together)
+      : n(plan.n),
+        by_size{by(plan, 0, together), by(plan, 1, 1), by(plan, 2, 1), by(plan, 3, 1),
+                by(plan, 4, 1)} {
+    for (int a = 0; a < n; ++a) {
+      const remap::Axis<int32_t>& axis = plan.axis[a];
+      const int32_t factor = axis.map.to / axis.map.from, width = a == 0 ? together : 1;
+      size[a] = axis.size / width;
+      count *= size[a];
+      x_step[a] = axis.x_step * width;
+      y_step[a] = axis.y_step * width * factor;
+      if (a == 0 || factor == 1) continue;
+      times[grown] = factor;
+      step[grown++] = axis.y_step;
+    }
+  }
+
+ private:
+  static Divider<int32_t> by(const Plan& plan, int a, int together) {
+    return Divider<int32_t>(a < plan.n ? plan.axis[a].size / together : 1);
+  }
+};
+
+// Sums of kFactor neighbours, over all that the first `axes` of those that grew became.
+template <int axes, int kFactor, int kTogether, class T>
+__device__ __forceinline__ Packet<T, kTogether> sums_of(const Repeats& repeats, const T* g) {
+  Packet<T, kTogether> sums = {};
+  if constexpr (axes == 0) {
+    const auto part = load_packet<kTogether * kFactor>(g);
+#pragma unroll
+    for (int i = 0; i < kTogether * kFactor; ++i) sums.value[i / kFactor] += part.value[i];
+  } else {
+    const int32_t times = axes <= repeats.grown ? repeats.times[axes - 1] : 1;
+#pragma unroll 2
+    for (int32_t k = 0; k < times; ++k) {
+      const auto part =
+          sums_of<axes - 1, kFactor, kTogether>(repeats, g + k * repeats.step[axes - 1]);
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i) sums.value[i] += part.value[i];
+    }
+  }
+  return sums;
+}
+
+template <int kFactor, int kTogether, class T>
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
+    sum_repeats(T* gx, const T* g, const __grid_constant__ Repeats repeats) {
+  begin_kernel();
+  int32_t rest = thread_number<int32_t>();
+  if (rest >= repeats.count) return;
+#pragma unroll
+  for (int a = 0; a < kAxes; ++a) {
+    if (a >= repeats.n) break;
+    const int32_t outer = repeats.by_size[a](rest), i = rest - outer * repeats.size[a];
+    rest = outer;
+    gx += i * repeats.x_step[a];
+    g += i * repeats.y_step[a];
+  }
+  store_packet(gx, sums_of<Repeats::kGrown, kFactor, kTogether>(repeats, g));
+}
+
+// Whether targets(j) = [f * j, f * j + f) for the f of each axis: the places are exact then.
+bool are_repeats(const Plan& plan) {
+  constexpr int32_t kExact = 1 << 22;  // places up to there and halves are floats
+  bool grows = false;
+  for (int a = 0; a < plan.n; ++a) {
+    const remap::Dim<int32_t>& map = plan.axis[a].map;
+    if (map.is_plain()) continue;
+    const int32_t factor = map.to / map.from;
+    const bool is_power = factor > 0 && (factor & (factor - 1)) == 0;
+    if (map.mode != RemapMode::kNearest || !is_power || map.to != factor * map.from ||
+        map.step * factor != 1 || map.to > kExact)
+      return false;
+    grows |= factor > 1;
+  }
+  return grows;
+}
+
+// Whether axis 0 can be walked in packets of so many elements, each of which became `factor`.
+template <class T>
+bool has_packets(const Plan& plan, const T* gx, const T* g, int factor, int together) {
+  const remap::Axis<int32_t>& inner = plan.axis[0];
+  bool fits = inner.x_step == 1 && inner.y_step == 1 && inner.size % together == 0 &&
+              is_aligned(gx, sizeof(T) * together) && is_aligned(g, sizeof(T) * together * factor);
+  for (int a = 1; a < plan.n; ++a)
+    fits &= plan.axis[a].x_step % together == 0 && plan.axis[a].y_step % (together * factor) == 0;
+  return fits;
+}
+
+template <int kFactor, class T>
+int32_t sum_by_packets(const dt_stream* stream, const Plan& plan, T* gx, const T* g) {
+  const auto run = [&](auto together) {
+    constexpr int kTogether = decltype(together)::value;
+    const Repeats repeats(plan, kTogether);
+    const auto blocks = static_cast<unsigned>(divide_up(repeats.count, kThreads));
+    return launch(stream, sum_repeats<kFactor, kTogether, T>, blocks, kThreads, 0, gx, g, repeats);
+  };
+  constexpr int kTogether = std::max(kPacketWidth<T> / kFactor, 1);
+  if (has_packets(plan, gx, g, kFactor, kTogether)) return run(Count<kTogether>());
+  if (has_packets(plan, gx, g, kFactor, 1)) return run(Count<1>());
+  return DT_KERNEL_UNSUPPORTED;
+}
+
+template <class T>
+int32_t run_repeats(const dt_stream* stream, const Plan& plan, T* gx, const T* g) {
+  if (!are_repeats(plan)) return DT_KERNEL_UNSUPPORTED;
+  switch (plan.axis[0].map.to / plan.axis[0].map.from) {
+    case 1:
+      return sum_by_packets<1>(stream, plan, gx, g);
+    case 2:
+      return sum_by_packets<2>(stream, plan, gx, g);
+    case 4:
+      return sum_by_packets<4>(stream, plan, gx, g);
+  }
+  return DT_KERNEL_UNSUPPORTED;
+}
+
 template <class Int>
 unsigned blocks_for(const Walk<Int>& walk) {
   return static_cast<unsigned>(divide_up(static_cast<int64_t>(walk.count), kThreads));
@@ -175,11 +307,18 @@ int32_t run_remap(const dt_stream* stream, const calls::Remap& call) {
 
 template <class T, class Int>
 int32_t run_remap_backward(const dt_stream* stream, const calls::RemapBackward& call) {
+  const auto plan = remap::RemapPlan<Int>::of_x(call, call.g, call.gx);
+  T* const gx = static_cast<T*>(call.gx.data);
+  const T* const g = static_cast<const T*>(call.g.data);
+  if constexpr (std::is_same_v<Int, int32_t>) {
+    const int32_t code = run_repeats(stream, plan, gx, g);
+    if (code != DT_KERNEL_UNSUPPORTED) return code;
+  }
   return visit_together(stream, call.gx, [&](auto count) {
     constexpr int kTogether = decltype(count)::value;
-    const Walk<Int> walk(remap::RemapPlan<Int>::of_x(call, call.g, call.gx), kTogether);
+    const Walk<Int> walk(plan, kTogether);
     return launch(stream, remap_backward_kernel<T, kTogether, Int>, blocks_for(walk), kThreads, 0,
-                  static_cast<T*>(call.gx.data), static_cast<const T*>(call.g.data), walk);
+                  gx, g, walk);
   });
 }
 

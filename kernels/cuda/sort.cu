@@ -19,23 +19,36 @@
 namespace dt::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 256, kPerThread = 4;
 constexpr int64_t kMaxElements = int64_t{UINT32_MAX};  // positions are sorted in 32 bits
 constexpr int64_t kMaxSegmented = int64_t{INT32_MAX};  // elements that CUB counts with an int
 constexpr int64_t kFewRows = 4;
 
-dim3 blocks_for(int64_t threads) {
-  return dim3(static_cast<unsigned>(divide_up(threads, kThreads)));
+dim3 blocks_for(int64_t elements) {
+  return dim3(static_cast<unsigned>(divide_up(elements, kThreads * kPerThread)));
 }
 
-__device__ __forceinline__ int64_t thread_number() {
-  return int64_t{blockIdx.x} * kThreads + threadIdx.x;
-}
+// A thread's elements of rows of n, which lie one behind another: kPerThread of them, a block's
+// width apart, that are on their way at once.
+struct Places {
+  int64_t row[kPerThread], at[kPerThread];
 
-// The row of number i, if each has n. A single row, which may be long, costs no division.
-__device__ __forceinline__ int64_t row_of(int64_t i, int64_t n, const Rows& rows) {
-  return rows.count == 1 ? 0 : i / n;
-}
+  // A single row, which may be long, costs no division.
+  __device__ __forceinline__ Places(int64_t n, int64_t rows) {
+    const int64_t first = int64_t{blockIdx.x} * (kThreads * kPerThread) + threadIdx.x;
+    row[0] = rows == 1 ? 0 : first / n;
+    at[0] = first - row[0] * n;
+#pragma unroll
+    for (int k = 1; k < kPerThread; ++k) {
+      const int64_t next = at[k - 1] + kThreads;
+      const int64_t passed = rows == 1 ? 0 : n < kThreads ? next / n : next >= n;
+      row[k] = row[k - 1] + passed, at[k] = next - passed * n;
+    }
+  }
+  __device__ __forceinline__ bool exists(int k, int64_t n, int64_t rows) const {
+    return row[k] < rows && at[k] < n;
+  }
+};
 
 // ---- rows as pairs, [rows][n]
 
@@ -44,14 +57,23 @@ __global__ void __launch_bounds__(kThreads)
     make_pairs(KeyOf<T>* keys, uint32_t* positions, const T* x, const __grid_constant__ Rows rows,
                bool descending) {
   begin_kernel();
-  const int64_t i = thread_number();
-  if (i >= rows.count * rows.n) return;
-  const int64_t row = row_of(i, rows.n, rows), at = i - row * rows.n;
-  int64_t offset[3];
-  rows.kept.at(static_cast<uint64_t>(row), offset);
-  const KeyOf<T> key = key_of(x[offset[0] + at * rows.x_stride]);
-  keys[i] = descending ? ~key : key;
-  if (positions) positions[i] = static_cast<uint32_t>(at);
+  const Places places(rows.n, rows.count);
+  T element[kPerThread];
+#pragma unroll
+  for (int k = 0; k < kPerThread; ++k) {
+    if (!places.exists(k, rows.n, rows.count)) break;
+    int64_t offset[3];
+    rows.kept.at(static_cast<uint64_t>(places.row[k]), offset);
+    element[k] = x[offset[0] + places.at[k] * rows.x_stride];
+  }
+#pragma unroll
+  for (int k = 0; k < kPerThread; ++k) {
+    if (!places.exists(k, rows.n, rows.count)) break;
+    const int64_t i = places.row[k] * rows.n + places.at[k];
+    const KeyOf<T> key = key_of(element[k]);
+    keys[i] = descending ? ~key : key;
+    if (positions) positions[i] = static_cast<uint32_t>(places.at[k]);
+  }
 }
 
 // The same of a single row, as a function of the position.
@@ -180,20 +202,29 @@ __global__ void __launch_bounds__(kThreads)
     write_first(Pairs<KeyOf<T>> sorted, Results<T> y, const __grid_constant__ Rows rows,
                 bool descending) {
   begin_kernel();
-  const int64_t i = thread_number();
-  if (i >= rows.count * rows.first) return;
-  const int64_t row = row_of(i, rows.first, rows), at = i - row * rows.first;
-  const int64_t pair = row * rows.n + at;
-  const int64_t position = sorted.positions ? sorted.positions[pair] : 0;
-  int64_t offset[3];
-  rows.kept.at(static_cast<uint64_t>(row), offset);
-  if (y.indices) y.indices[offset[2] + at * rows.index_stride] = position;
-  if (!y.values) return;
-  const KeyOf<T> key = sorted.keys[pair];
-  T element;
-  if (!element_of(descending ? ~key : key, &element) && sorted.positions)
-    element = y.x[offset[0] + position * rows.x_stride];
-  y.values[offset[1] + at * rows.value_stride] = element;
+  const Places places(rows.first, rows.count);
+  KeyOf<T> keys[kPerThread];
+  uint32_t positions[kPerThread];
+#pragma unroll
+  for (int k = 0; k < kPerThread; ++k) {
+    if (!places.exists(k, rows.first, rows.count)) break;
+    const int64_t pair = places.row[k] * rows.n + places.at[k];
+    positions[k] = sorted.positions ? sorted.positions[pair] : 0;
+    if (y.values) keys[k] = sorted.keys[pair];
+  }
+#pragma unroll
+  for (int k = 0; k < kPerThread; ++k) {
+    if (!places.exists(k, rows.first, rows.count)) break;
+    int64_t offset[3];
+    rows.kept.at(static_cast<uint64_t>(places.row[k]), offset);
+    const int64_t position = positions[k];
+    if (y.indices) y.indices[offset[2] + places.at[k] * rows.index_stride] = position;
+    if (!y.values) continue;
+    T element;
+    if (!element_of(descending ? ~keys[k] : keys[k], &element) && sorted.positions)
+      element = y.x[offset[0] + position * rows.x_stride];
+    y.values[offset[1] + places.at[k] * rows.value_stride] = element;
+  }
 }
 
 // ---- the kernels

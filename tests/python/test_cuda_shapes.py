@@ -465,3 +465,123 @@ def test_products_and_norms_of_rows(device, dtype, shape):
         for p, truth in ((1, shape[1] + 5), (float("inf"), 3), (0, shape[1])):
             ours = dt.linalg.vector_norm(x, p, dim=1, dtype=dt.float64).cpu().tolist()
             assert ours == [truth] * shape[0]
+
+
+# [batch, channels, length] in groups: of less than a warp's channels, on either side of what a block and a cluster of
+# blocks keep in registers, of more than that (many and few of them), channels of odd lengths, of groups of one channel.
+GROUPED = [
+    ((3, 24, 1), 2), ((5, 12, 2), 3), ((40, 64, 9), 4), ((2, 6, 33), 1), ((3, 8, 257), 4), ((2, 2, 1024), 2),
+    ((3, 4, 1025), 4), ((2, 3, 3477), 1), ((2, 16, 512), 2), ((2, 16, 513), 2), ((1, 2, 65536), 2), ((1, 2, 65537), 2),
+    ((300, 1, 65600), 1),
+]  # fmt: skip
+
+
+def doubles(x):
+    return x.detach().double().cpu().numpy()
+
+
+def group_norm_in_double(x, groups, weight, bias, g, eps):
+    """The result and its gradients by x, weight and bias: arXiv 1803.08494."""
+    batch, channels, length = x.shape
+    rows = x.reshape(batch, groups, -1)
+    centred = rows - rows.mean(-1, keepdims=True)
+    spread = np.sqrt((centred**2).mean(-1, keepdims=True) + eps)
+    normal = (centred / spread).reshape(x.shape)
+    y = normal * weight[:, None] + bias[:, None]
+    by_normal = (g * weight[:, None]).reshape(rows.shape)
+    n = normal.reshape(rows.shape)
+    means = by_normal.mean(-1, keepdims=True), (by_normal * n).mean(-1, keepdims=True)
+    by_x = ((by_normal - means[0] - n * means[1]) / spread).reshape(x.shape)
+    return y, by_x, (g * normal).sum((0, 2)), g.sum((0, 2))
+
+
+@on_both
+@pytest.mark.parametrize("dtype", [dt.float32, dt.float64, dt.float16, dt.bfloat16])
+@pytest.mark.parametrize("sizes, groups", GROUPED)
+def test_groups(device, dtype, sizes, groups):
+    rng = np.random.default_rng(sum(sizes))
+    eps = dt.finfo(dtype).eps
+
+    def given(*shape):
+        x = dt.tensor(rng.standard_normal(shape)).to(dtype)
+        return doubles(x), x.to(device)
+
+    (x, ours), (w, weight), (b, bias), (g, grad) = map(
+        lambda s: given(*s), (sizes, (sizes[1],), (sizes[1],), sizes)
+    )
+    ours = ours + 3  # the mean is not 0
+    x = doubles(ours)
+    inputs = [v.detach().requires_grad_() for v in (ours, weight, bias)]
+    y = dt.nn.functional.group_norm(inputs[0], groups, *inputs[1:])
+    y.backward(grad)
+    expected = group_norm_in_double(x, groups, w, b, g, 1e-5)
+    for result, truth in zip([y, *(v.grad for v in inputs)], expected):
+        assert result.dtype == dtype
+        scale = max(np.abs(truth).max(), 1)
+        allowed = (1 if eps > 1e-4 else 40) * eps * scale
+        np.testing.assert_allclose(doubles(result), truth, rtol=0, atol=allowed)
+
+
+@on_both
+@pytest.mark.parametrize("dtype", [dt.float32, dt.float64, dt.float16, dt.bfloat16])
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_images_by_themselves(device, dtype, has_bias):
+    """instance_norm beside group_norm of as many groups as channels, which is tried above: in float64."""
+    rng = np.random.default_rng(7)
+    for sizes in ((3, 5, 2, 3), (2, 4, 64, 64), (2, 3, 7, 59), (2, 2, 300, 300)):
+        x, g = (dt.tensor(rng.standard_normal(sizes)).to(dtype).to(device) for _ in range(2))
+        scale = dt.tensor(rng.standard_normal(sizes[1])).to(dtype).to(device)
+        of = (scale, scale.flip(0)) if has_bias else (None, None)
+        results = []
+        for norm, wide in ((True, dtype), (False, dt.float64)):
+            y, weight, bias = (
+                v if v is None else v.to(wide).detach().requires_grad_() for v in (x, *of)
+            )
+            if norm:
+                out = dt.nn.functional.instance_norm(y, weight=weight, bias=bias)
+            else:
+                out = dt.nn.functional.group_norm(y, sizes[1], weight, bias)
+            out.backward(g.to(wide))
+            results.append([out, *(v.grad for v in (y, weight, bias) if v is not None)])
+        for ours, truth in zip(*results):
+            assert ours.dtype == dtype
+            truth = doubles(truth)
+            eps = dt.finfo(dtype).eps
+            allowed = (1 if eps > 1e-4 else 40) * eps * max(np.abs(truth).max(), 1)
+            np.testing.assert_allclose(doubles(ours), truth, rtol=0, atol=allowed)
+
+
+# In packets of several elements and of one, in one to three dimensions, by powers of two and others.
+@on_both
+@pytest.mark.parametrize("channels_last", [False, True])
+@pytest.mark.parametrize(
+    "sizes, factors",
+    [
+        ((2, 3, 8), (2,)), ((2, 3, 7), (2,)), ((2, 3, 5), (4,)), ((2, 4, 6, 8), (2, 2)), ((2, 3, 5, 7), (2, 2)),
+        ((2, 4, 5, 8), (1, 2)), ((2, 4, 5, 8), (4, 1)), ((1, 2, 3, 4), (8, 4)), ((2, 2, 4, 6), (3, 2)),
+        ((2, 2, 3, 4, 8), (2, 2, 2)), ((1, 3, 2, 3, 5), (2, 1, 4)), ((3, 1, 1, 1), (2, 2)), ((2, 4, 33, 64), (16, 2)),
+    ],
+)  # fmt: skip
+def test_repeated_neighbours(device, channels_last, sizes, factors):
+    if channels_last and len(sizes) != 4:
+        pytest.skip("an order of images")
+    rng = np.random.default_rng(len(sizes))
+    for dtype, mode in (
+        (dt.float32, "nearest"),
+        (dt.float64, "nearest-exact"),
+        (dt.bfloat16, "nearest"),
+    ):
+        x = dt.tensor(rng.integers(-9, 9, sizes)).to(dtype).to(device)
+        if channels_last:
+            x = x.contiguous(memory_format=dt.channels_last)
+        x.requires_grad_()
+        grown = [n * f for n, f in zip(sizes[2:], factors)]
+        y = dt.nn.functional.interpolate(x, size=grown, mode=mode)
+        g = rng.integers(-2, 3, y.shape)
+        y.backward(dt.tensor(g).to(dtype).to(device))
+        truth, sums = doubles(x), g.astype(float)
+        for axis, factor in enumerate(factors, 2):
+            truth = truth.repeat(factor, axis)
+            sums = np.add.reduceat(sums, np.arange(0, sums.shape[axis], factor), axis)
+        assert np.array_equal(doubles(y), truth)
+        assert np.array_equal(doubles(x.grad), sums)
