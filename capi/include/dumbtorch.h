@@ -4778,24 +4778,25 @@ DT_MUST_CHECK DT_API dt_status dt_is_capturing(int32_t *out) DT_NOEXCEPT;
 
 /* ---- factor */
 
-/** The Cholesky factor L of positive-definite matrices, A = L @ L.mT, or its transpose. One triangle
- * of A is read.
- * @param A Matrices [..., n, n] of float32 or float64.
+/** The Cholesky factor L of positive-definite matrices, input = L @ L.mT, or its transpose. One
+ * triangle of input is read.
+ * @param input Matrices [..., n, n] of float32 or float64.
  * @param upper Whether the factor is upper triangular. PyTorch's default: false.
  * @throws RuntimeError: the matrices are not square.
  * @throws LinAlgError: a matrix is not positive-definite. */
 DT_MUST_CHECK DT_API dt_status dt_linalg_cholesky(
-    dt_tensor *A, int32_t upper, dt_tensor **out) DT_NOEXCEPT;
+    dt_tensor *input, int32_t upper, dt_tensor **out) DT_NOEXCEPT;
 
 /** linalg_cholesky without looking at whether it went well.
- * @param A Matrices [..., n, n] of float32 or float64.
+ * @param input Matrices [..., n, n] of float32 or float64.
  * @param upper Whether the factor is upper triangular. PyTorch's default: false.
  * @param check_errors Whether a failure is an error, not a code. PyTorch's default: false.
  * @return The factors, and for each matrix 0 or the order of the first leading minor that is not
  *   positive (int32).
  * @throws RuntimeError: the matrices are not square. */
 DT_MUST_CHECK DT_API dt_status dt_linalg_cholesky_ex(
-    dt_tensor *A, int32_t upper, int32_t check_errors, dt_tensor **L, dt_tensor **info) DT_NOEXCEPT;
+    dt_tensor *input, int32_t upper, int32_t check_errors, dt_tensor **L,
+    dt_tensor **info) DT_NOEXCEPT;
 
 /** Another name of `linalg_cholesky`.
  * @param input Matrices [..., n, n] of float32 or float64.
@@ -5008,20 +5009,21 @@ DT_MUST_CHECK DT_API dt_status dt_ormqr(
     dt_tensor **out) DT_NOEXCEPT;
 
 /** Eigenvalues of symmetric matrices, from the smallest, and orthonormal eigenvectors as columns.
- * @param A Matrices [..., n, n] of float32 or float64.
- * @param UPLO Which triangle of A is read, 'L' or 'U'. PyTorch's default: L.
+ * @param input Matrices [..., n, n] of float32 or float64.
+ * @param UPLO Which triangle of input is read, 'L' or 'U'. PyTorch's default: L.
  * @throws RuntimeError: the matrices are not square.
  * @throws LinAlgError: it did not converge. */
 DT_MUST_CHECK DT_API dt_status dt_linalg_eigh(
-    dt_tensor *A, const char *UPLO, dt_tensor **eigenvalues, dt_tensor **eigenvectors) DT_NOEXCEPT;
+    dt_tensor *input, const char *UPLO, dt_tensor **eigenvalues,
+    dt_tensor **eigenvectors) DT_NOEXCEPT;
 
 /** The eigenvalues of linalg_eigh.
- * @param A Matrices [..., n, n] of float32 or float64.
- * @param UPLO Which triangle of A is read, 'L' or 'U'. PyTorch's default: L.
+ * @param input Matrices [..., n, n] of float32 or float64.
+ * @param UPLO Which triangle of input is read, 'L' or 'U'. PyTorch's default: L.
  * @throws RuntimeError: the matrices are not square.
  * @throws LinAlgError: it did not converge. */
 DT_MUST_CHECK DT_API dt_status dt_linalg_eigvalsh(
-    dt_tensor *A, const char *UPLO, dt_tensor **out) DT_NOEXCEPT;
+    dt_tensor *input, const char *UPLO, dt_tensor **out) DT_NOEXCEPT;
 
 /** A = U @ diag(S) @ Vh, singular values from the largest.
  * @param A Matrices [..., m, n].
@@ -5050,26 +5052,26 @@ DT_MUST_CHECK DT_API dt_status dt_svd(
     dt_tensor **V) DT_NOEXCEPT;
 
 /** Moore and Penrose's pseudo-inverse [..., n, m].
- * @param A Matrices [..., m, n].
+ * @param input Matrices [..., m, n].
  * @param atol Singular values up to it count as 0. PyTorch's default: absent.
  * @param rtol Those up to it times the largest do; absent: max(m, n) times the dtype's epsilon, or
  *   0 if atol is given. PyTorch's default: absent.
- * @param hermitian Whether A is symmetric. PyTorch's default: false.
+ * @param hermitian Whether input is symmetric. PyTorch's default: false.
  * @throws LinAlgError: a matrix is not finite, or it did not converge. */
 DT_MUST_CHECK DT_API dt_status dt_linalg_pinv(
-    dt_tensor *A, dt_tensor *atol, dt_scalar_kind atol_kind, int64_t atol_i, double atol_f,
+    dt_tensor *input, dt_tensor *atol, dt_scalar_kind atol_kind, int64_t atol_i, double atol_f,
     dt_tensor *rtol, dt_scalar_kind rtol_kind, int64_t rtol_i, double rtol_f, int32_t hermitian,
     dt_tensor **out) DT_NOEXCEPT;
 
 /** How many singular values of each matrix are not 0 (int64).
- * @param A Matrices [..., m, n].
+ * @param input Matrices [..., m, n].
  * @param atol Singular values up to it count as 0. PyTorch's default: absent.
  * @param rtol Those up to it times the largest do; absent: max(m, n) times the dtype's epsilon, or
  *   0 if atol is given. PyTorch's default: absent.
- * @param hermitian Whether A is symmetric. PyTorch's default: false.
+ * @param hermitian Whether input is symmetric. PyTorch's default: false.
  * @throws LinAlgError: a matrix is not finite, or it did not converge. */
 DT_MUST_CHECK DT_API dt_status dt_linalg_matrix_rank(
-    dt_tensor *A, dt_tensor *atol, dt_scalar_kind atol_kind, int64_t atol_i, double atol_f,
+    dt_tensor *input, dt_tensor *atol, dt_scalar_kind atol_kind, int64_t atol_i, double atol_f,
     dt_tensor *rtol, dt_scalar_kind rtol_kind, int64_t rtol_i, double rtol_f, int32_t hermitian,
     dt_tensor **out) DT_NOEXCEPT;
 
@@ -5087,38 +5089,38 @@ DT_MUST_CHECK DT_API dt_status dt_linalg_lstsq(
     dt_tensor *A, dt_tensor *B, const double *rcond, const char *driver, dt_tensor **solution,
     dt_tensor **residuals, dt_tensor **rank, dt_tensor **singular_values) DT_NOEXCEPT;
 
-/** norm(A, p) * norm(inv(A), p); by singular values, for 2 and -2, also of matrices that are not
- * square.
- * @param A Matrices [..., n, n] of float32 or float64.
+/** norm(input, p) * norm(inv(input), p); by singular values, for 2 and -2, also of matrices that are
+ * not square.
+ * @param input Matrices [..., n, n] of float32 or float64.
  * @param p The norm's order, as of linalg_matrix_norm; absent: 2. PyTorch's default: absent.
  * @throws RuntimeError: the order is no such. */
 DT_MUST_CHECK DT_API dt_status dt_linalg_cond(
-    dt_tensor *A, dt_scalar_kind p_kind, int64_t p_i, double p_f, dt_tensor **out) DT_NOEXCEPT;
+    dt_tensor *input, dt_scalar_kind p_kind, int64_t p_i, double p_f, dt_tensor **out) DT_NOEXCEPT;
 
-/** linalg_cond by a norm that has a name. Python calls it by cond(A, 'fro').
- * @param A Matrices [..., n, n] of float32 or float64.
+/** linalg_cond by a norm that has a name. Python calls it by cond(input, 'fro').
+ * @param input Matrices [..., n, n] of float32 or float64.
  * @param p fro or nuc.
  * @throws RuntimeError: the matrices are not square, or the norm is no such. */
 DT_MUST_CHECK DT_API dt_status dt_linalg_cond_named(
-    dt_tensor *A, const char *p, dt_tensor **out) DT_NOEXCEPT;
+    dt_tensor *input, const char *p, dt_tensor **out) DT_NOEXCEPT;
 
-/** The exponential of matrices: the sum of A^k / k!.
- * @param A Matrices [..., n, n] of float32 or float64.
+/** The exponential of matrices: the sum of input^k / k!.
+ * @param input Matrices [..., n, n] of float32 or float64.
  * @throws RuntimeError: the matrices are not square. */
-DT_MUST_CHECK DT_API dt_status dt_linalg_matrix_exp(dt_tensor *A, dt_tensor **out) DT_NOEXCEPT;
+DT_MUST_CHECK DT_API dt_status dt_linalg_matrix_exp(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** Another name of `linalg_matrix_exp`.
  * @param input Matrices [..., n, n] of float32 or float64.
  * @throws RuntimeError: the matrices are not square. */
 DT_MUST_CHECK DT_API dt_status dt_matrix_exp(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
-/** The inverse of tensordot by A: tensordot(tensorinv(A, ind), A, ind) is the identity.
- * @param A A tensor whose first `ind` sizes have the product of the others.
+/** The inverse of tensordot by input: tensordot(tensorinv(input, ind), input, ind) is the identity.
+ * @param input A tensor whose first `ind` sizes have the product of the others.
  * @param ind How many dimensions are rows. PyTorch's default: 2.
  * @throws RuntimeError: sizes do not fit.
  * @throws LinAlgError: the matrix is singular. */
 DT_MUST_CHECK DT_API dt_status dt_linalg_tensorinv(
-    dt_tensor *A, int64_t ind, dt_tensor **out) DT_NOEXCEPT;
+    dt_tensor *input, int64_t ind, dt_tensor **out) DT_NOEXCEPT;
 
 /** X of tensordot(A, X, X.ndim) = B.
  * @param A A tensor whose sizes behind those of B have the product of B's.

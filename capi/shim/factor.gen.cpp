@@ -10,26 +10,27 @@
 using namespace dt;
 using namespace dt::capi;
 
-dt_status dt_linalg_cholesky(dt_tensor *A, int32_t upper, dt_tensor **out) noexcept {
+dt_status dt_linalg_cholesky(dt_tensor *input, int32_t upper, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("linalg_cholesky", [&] {
-    const Pin<dt_tensor> A_pin(A, "A"); auto& A_ = *A_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const bool upper_ = upper != 0;
     need(out, "out");
-    put(out, dt::autocast::linalg_cholesky(A_, upper_));
+    put(out, dt::autocast::linalg_cholesky(input_, upper_));
   });
 }
 
 dt_status dt_linalg_cholesky_ex(
-    dt_tensor *A, int32_t upper, int32_t check_errors, dt_tensor **L, dt_tensor **info) noexcept {
+    dt_tensor *input, int32_t upper, int32_t check_errors, dt_tensor **L,
+    dt_tensor **info) noexcept {
   clear_all(L, info);
   return guard("linalg_cholesky_ex", [&] {
-    const Pin<dt_tensor> A_pin(A, "A"); auto& A_ = *A_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const bool upper_ = upper != 0;
     const bool check_errors_ = check_errors != 0;
     need(L, "L");
     need(info, "info");
-    auto results = dt::autocast::linalg_cholesky_ex(A_, upper_, check_errors_);
+    auto results = dt::autocast::linalg_cholesky_ex(input_, upper_, check_errors_);
     Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
     Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
     *L = owned0.detach();
@@ -393,14 +394,15 @@ dt_status dt_ormqr(
 }
 
 dt_status dt_linalg_eigh(
-    dt_tensor *A, const char *UPLO, dt_tensor **eigenvalues, dt_tensor **eigenvectors) noexcept {
+    dt_tensor *input, const char *UPLO, dt_tensor **eigenvalues,
+    dt_tensor **eigenvectors) noexcept {
   clear_all(eigenvalues, eigenvectors);
   return guard("linalg_eigh", [&] {
-    const Pin<dt_tensor> A_pin(A, "A"); auto& A_ = *A_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const std::string UPLO_ = string(UPLO, "UPLO");
     need(eigenvalues, "eigenvalues");
     need(eigenvectors, "eigenvectors");
-    auto results = dt::autocast::linalg_eigh(A_, UPLO_);
+    auto results = dt::autocast::linalg_eigh(input_, UPLO_);
     Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
     Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
     *eigenvalues = owned0.detach();
@@ -408,13 +410,13 @@ dt_status dt_linalg_eigh(
   });
 }
 
-dt_status dt_linalg_eigvalsh(dt_tensor *A, const char *UPLO, dt_tensor **out) noexcept {
+dt_status dt_linalg_eigvalsh(dt_tensor *input, const char *UPLO, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("linalg_eigvalsh", [&] {
-    const Pin<dt_tensor> A_pin(A, "A"); auto& A_ = *A_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const std::string UPLO_ = string(UPLO, "UPLO");
     need(out, "out");
-    put(out, dt::autocast::linalg_eigvalsh(A_, UPLO_));
+    put(out, dt::autocast::linalg_eigvalsh(input_, UPLO_));
   });
 }
 
@@ -471,32 +473,32 @@ dt_status dt_svd(
 }
 
 dt_status dt_linalg_pinv(
-    dt_tensor *A, dt_tensor *atol, dt_scalar_kind atol_kind, int64_t atol_i, double atol_f,
+    dt_tensor *input, dt_tensor *atol, dt_scalar_kind atol_kind, int64_t atol_i, double atol_f,
     dt_tensor *rtol, dt_scalar_kind rtol_kind, int64_t rtol_i, double rtol_f, int32_t hermitian,
     dt_tensor **out) noexcept {
   clear_all(out);
   return guard("linalg_pinv", [&] {
-    const Pin<dt_tensor> A_pin(A, "A"); auto& A_ = *A_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto atol_ = optional_operand(atol, atol_kind, atol_i, atol_f, "atol");
     const auto rtol_ = optional_operand(rtol, rtol_kind, rtol_i, rtol_f, "rtol");
     const bool hermitian_ = hermitian != 0;
     need(out, "out");
-    put(out, dt::linalg_pinv(A_, atol_, rtol_, hermitian_));
+    put(out, dt::linalg_pinv(input_, atol_, rtol_, hermitian_));
   });
 }
 
 dt_status dt_linalg_matrix_rank(
-    dt_tensor *A, dt_tensor *atol, dt_scalar_kind atol_kind, int64_t atol_i, double atol_f,
+    dt_tensor *input, dt_tensor *atol, dt_scalar_kind atol_kind, int64_t atol_i, double atol_f,
     dt_tensor *rtol, dt_scalar_kind rtol_kind, int64_t rtol_i, double rtol_f, int32_t hermitian,
     dt_tensor **out) noexcept {
   clear_all(out);
   return guard("linalg_matrix_rank", [&] {
-    const Pin<dt_tensor> A_pin(A, "A"); auto& A_ = *A_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto atol_ = optional_operand(atol, atol_kind, atol_i, atol_f, "atol");
     const auto rtol_ = optional_operand(rtol, rtol_kind, rtol_i, rtol_f, "rtol");
     const bool hermitian_ = hermitian != 0;
     need(out, "out");
-    put(out, dt::autocast::linalg_matrix_rank(A_, atol_, rtol_, hermitian_));
+    put(out, dt::autocast::linalg_matrix_rank(input_, atol_, rtol_, hermitian_));
   });
 }
 
@@ -526,32 +528,32 @@ dt_status dt_linalg_lstsq(
 }
 
 dt_status dt_linalg_cond(
-    dt_tensor *A, dt_scalar_kind p_kind, int64_t p_i, double p_f, dt_tensor **out) noexcept {
+    dt_tensor *input, dt_scalar_kind p_kind, int64_t p_i, double p_f, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("linalg_cond", [&] {
-    const Pin<dt_tensor> A_pin(A, "A"); auto& A_ = *A_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto p_ = optional_scalar(p_kind, p_i, p_f, "p");
     need(out, "out");
-    put(out, dt::autocast::linalg_cond(A_, p_));
+    put(out, dt::autocast::linalg_cond(input_, p_));
   });
 }
 
-dt_status dt_linalg_cond_named(dt_tensor *A, const char *p, dt_tensor **out) noexcept {
+dt_status dt_linalg_cond_named(dt_tensor *input, const char *p, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("linalg_cond_named", [&] {
-    const Pin<dt_tensor> A_pin(A, "A"); auto& A_ = *A_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const std::string p_ = string(p, "p");
     need(out, "out");
-    put(out, dt::autocast::linalg_cond_named(A_, p_));
+    put(out, dt::autocast::linalg_cond_named(input_, p_));
   });
 }
 
-dt_status dt_linalg_matrix_exp(dt_tensor *A, dt_tensor **out) noexcept {
+dt_status dt_linalg_matrix_exp(dt_tensor *input, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("linalg_matrix_exp", [&] {
-    const Pin<dt_tensor> A_pin(A, "A"); auto& A_ = *A_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, dt::linalg_matrix_exp(A_));
+    put(out, dt::linalg_matrix_exp(input_));
   });
 }
 
@@ -564,13 +566,13 @@ dt_status dt_matrix_exp(dt_tensor *input, dt_tensor **out) noexcept {
   });
 }
 
-dt_status dt_linalg_tensorinv(dt_tensor *A, int64_t ind, dt_tensor **out) noexcept {
+dt_status dt_linalg_tensorinv(dt_tensor *input, int64_t ind, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("linalg_tensorinv", [&] {
-    const Pin<dt_tensor> A_pin(A, "A"); auto& A_ = *A_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto ind_ = ind;
     need(out, "out");
-    put(out, dt::autocast::linalg_tensorinv(A_, ind_));
+    put(out, dt::autocast::linalg_tensorinv(input_, ind_));
   });
 }
 

@@ -19,9 +19,9 @@
 
 namespace dt {
 
-Tensor linalg_cholesky(const Tensor& A, bool upper = false);
+Tensor linalg_cholesky(const Tensor& input, bool upper = false);
 std::tuple<Tensor, Tensor> linalg_cholesky_ex(
-    const Tensor& A, bool upper = false, bool check_errors = false);
+    const Tensor& input, bool upper = false, bool check_errors = false);
 Tensor cholesky_solve(const Tensor& input, const Tensor& input2, bool upper = false);
 Tensor cholesky_inverse(const Tensor& input, bool upper = false);
 std::tuple<Tensor, Tensor> linalg_lu_factor(const Tensor& A, bool pivot = true);
@@ -54,26 +54,26 @@ Tensor linalg_householder_product(const Tensor& A, const Tensor& tau);
 Tensor ormqr(
     const Tensor& input, const Tensor& input2, const Tensor& input3, bool left = true,
     bool transpose = false);
-std::tuple<Tensor, Tensor> linalg_eigh(const Tensor& A, const std::string& UPLO = "L");
-Tensor linalg_eigvalsh(const Tensor& A, const std::string& UPLO = "L");
+std::tuple<Tensor, Tensor> linalg_eigh(const Tensor& input, const std::string& UPLO = "L");
+Tensor linalg_eigvalsh(const Tensor& input, const std::string& UPLO = "L");
 std::tuple<Tensor, Tensor, Tensor> linalg_svd(
     const Tensor& A, bool full_matrices = true, const std::optional<std::string>& driver = {});
 Tensor linalg_svdvals(const Tensor& A, const std::optional<std::string>& driver = {});
 std::tuple<Tensor, Tensor, Tensor> svd(
     const Tensor& input, bool some = true, bool compute_uv = true);
 Tensor linalg_pinv(
-    const Tensor& A, const std::optional<Operand>& atol = {},
+    const Tensor& input, const std::optional<Operand>& atol = {},
     const std::optional<Operand>& rtol = {}, bool hermitian = false);
 Tensor linalg_matrix_rank(
-    const Tensor& A, const std::optional<Operand>& atol = {},
+    const Tensor& input, const std::optional<Operand>& atol = {},
     const std::optional<Operand>& rtol = {}, bool hermitian = false);
 std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(
     const Tensor& A, const Tensor& B, std::optional<double> rcond = {},
     const std::optional<std::string>& driver = {});
-Tensor linalg_cond(const Tensor& A, const std::optional<Scalar>& p = {});
-Tensor linalg_cond_named(const Tensor& A, const std::string& p);
-Tensor linalg_matrix_exp(const Tensor& A);
-Tensor linalg_tensorinv(const Tensor& A, int64_t ind = 2);
+Tensor linalg_cond(const Tensor& input, const std::optional<Scalar>& p = {});
+Tensor linalg_cond_named(const Tensor& input, const std::string& p);
+Tensor linalg_matrix_exp(const Tensor& input);
+Tensor linalg_tensorinv(const Tensor& input, int64_t ind = 2);
 Tensor linalg_tensorsolve(const Tensor& A, const Tensor& B, std::optional<IntList> dims = {});
 
 }  // namespace dt

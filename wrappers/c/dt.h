@@ -6875,9 +6875,9 @@ static inline int32_t T_is_capturing(void) {
   return result;
 }
 
-/** T_linalg_cholesky(A: tensor, .upper: bool = false)
- * The Cholesky factor L of positive-definite matrices, A = L @ L.mT, or its transpose. One
- * triangle of A is read. */
+/** T_linalg_cholesky(input: tensor, .upper: bool = false)
+ * The Cholesky factor L of positive-definite matrices, input = L @ L.mT, or its transpose. One
+ * triangle of input is read. */
 typedef struct {
   int upper;
 } T_linalg_cholesky_options;
@@ -6886,19 +6886,19 @@ static inline T_linalg_cholesky_options T_linalg_cholesky_defaults(void) {
   return options;
 }
 static inline dt_tensor *T_do_linalg_cholesky(
-    dt_tensor *A, const T_linalg_cholesky_options *options) {
+    dt_tensor *input, const T_linalg_cholesky_options *options) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_linalg_cholesky(A, options->upper, &result));
+  T_check(dt_linalg_cholesky(input, options->upper, &result));
   return T_own_tensor_(result);
 }
 #define T_linalg_cholesky(...) T_linalg_cholesky_with_(__VA_ARGS__, )
-#define T_linalg_cholesky_with_(A, ...) \
+#define T_linalg_cholesky_with_(input, ...) \
   T_OPTIONS_(linalg_cholesky, \
-    T_do_linalg_cholesky(A, &T_linalg_cholesky_o), __VA_ARGS__)
+    T_do_linalg_cholesky(input, &T_linalg_cholesky_o), __VA_ARGS__)
 
-/** T_linalg_cholesky_ex(A: tensor, .upper: bool = false, .check_errors: bool = false, .info: where
- *     this result goes)
+/** T_linalg_cholesky_ex(input: tensor, .upper: bool = false, .check_errors: bool = false, .info:
+ *     where this result goes)
  * linalg_cholesky without looking at whether it went well. The factors, and for each matrix 0 or
  * the order of the first leading minor that is not positive (int32). */
 typedef struct {
@@ -6911,19 +6911,19 @@ static inline T_linalg_cholesky_ex_options T_linalg_cholesky_ex_defaults(void) {
   return options;
 }
 static inline dt_tensor *T_do_linalg_cholesky_ex(
-    dt_tensor *A, const T_linalg_cholesky_ex_options *options) {
+    dt_tensor *input, const T_linalg_cholesky_ex_options *options) {
   dt_tensor *result = NULL;
   dt_tensor *info = NULL;
   if (!T_stopped_()) T_check(dt_linalg_cholesky_ex(
-    A, options->upper, options->check_errors, &result, &info));
+    input, options->upper, options->check_errors, &result, &info));
   if (options->info) *options->info = T_own_tensor_(info);
   else if (info) dt_tensor_release(info);
   return T_own_tensor_(result);
 }
 #define T_linalg_cholesky_ex(...) T_linalg_cholesky_ex_with_(__VA_ARGS__, )
-#define T_linalg_cholesky_ex_with_(A, ...) \
+#define T_linalg_cholesky_ex_with_(input, ...) \
   T_OPTIONS_(linalg_cholesky_ex, \
-    T_do_linalg_cholesky_ex(A, &T_linalg_cholesky_ex_o), __VA_ARGS__)
+    T_do_linalg_cholesky_ex(input, &T_linalg_cholesky_ex_o), __VA_ARGS__)
 
 /** T_cholesky(input: tensor, .upper: bool = false)
  * Another name of `linalg_cholesky`. */
@@ -7437,7 +7437,7 @@ static inline dt_tensor *T_do_ormqr(
   T_OPTIONS_(ormqr, \
     T_do_ormqr(input, input2, input3, &T_ormqr_o), __VA_ARGS__)
 
-/** T_linalg_eigh(A: tensor, .UPLO: str = L, .eigenvectors: where this result goes)
+/** T_linalg_eigh(input: tensor, .UPLO: str = L, .eigenvectors: where this result goes)
  * Eigenvalues of symmetric matrices, from the smallest, and orthonormal eigenvectors as columns. */
 typedef struct {
   const char *UPLO;
@@ -7447,20 +7447,20 @@ static inline T_linalg_eigh_options T_linalg_eigh_defaults(void) {
   T_linalg_eigh_options options = {"L", NULL};
   return options;
 }
-static inline dt_tensor *T_do_linalg_eigh(dt_tensor *A, const T_linalg_eigh_options *options) {
+static inline dt_tensor *T_do_linalg_eigh(dt_tensor *input, const T_linalg_eigh_options *options) {
   dt_tensor *result = NULL;
   dt_tensor *eigenvectors = NULL;
-  if (!T_stopped_()) T_check(dt_linalg_eigh(A, options->UPLO, &result, &eigenvectors));
+  if (!T_stopped_()) T_check(dt_linalg_eigh(input, options->UPLO, &result, &eigenvectors));
   if (options->eigenvectors) *options->eigenvectors = T_own_tensor_(eigenvectors);
   else if (eigenvectors) dt_tensor_release(eigenvectors);
   return T_own_tensor_(result);
 }
 #define T_linalg_eigh(...) T_linalg_eigh_with_(__VA_ARGS__, )
-#define T_linalg_eigh_with_(A, ...) \
+#define T_linalg_eigh_with_(input, ...) \
   T_OPTIONS_(linalg_eigh, \
-    T_do_linalg_eigh(A, &T_linalg_eigh_o), __VA_ARGS__)
+    T_do_linalg_eigh(input, &T_linalg_eigh_o), __VA_ARGS__)
 
-/** T_linalg_eigvalsh(A: tensor, .UPLO: str = L)
+/** T_linalg_eigvalsh(input: tensor, .UPLO: str = L)
  * The eigenvalues of linalg_eigh. */
 typedef struct {
   const char *UPLO;
@@ -7470,16 +7470,16 @@ static inline T_linalg_eigvalsh_options T_linalg_eigvalsh_defaults(void) {
   return options;
 }
 static inline dt_tensor *T_do_linalg_eigvalsh(
-    dt_tensor *A, const T_linalg_eigvalsh_options *options) {
+    dt_tensor *input, const T_linalg_eigvalsh_options *options) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_linalg_eigvalsh(A, options->UPLO, &result));
+  T_check(dt_linalg_eigvalsh(input, options->UPLO, &result));
   return T_own_tensor_(result);
 }
 #define T_linalg_eigvalsh(...) T_linalg_eigvalsh_with_(__VA_ARGS__, )
-#define T_linalg_eigvalsh_with_(A, ...) \
+#define T_linalg_eigvalsh_with_(input, ...) \
   T_OPTIONS_(linalg_eigvalsh, \
-    T_do_linalg_eigvalsh(A, &T_linalg_eigvalsh_o), __VA_ARGS__)
+    T_do_linalg_eigvalsh(input, &T_linalg_eigvalsh_o), __VA_ARGS__)
 
 /** T_linalg_svd(A: tensor, .full_matrices: bool = true, .driver: str? = absent, .S: where this
  *     result goes, .Vh: where this result goes)
@@ -7561,8 +7561,8 @@ static inline dt_tensor *T_do_svd(dt_tensor *input, const T_svd_options *options
   T_OPTIONS_(svd, \
     T_do_svd(input, &T_svd_o), __VA_ARGS__)
 
-/** T_linalg_pinv(A: tensor, .atol: operand? = absent, .rtol: operand? = absent, .hermitian: bool =
- *     false)
+/** T_linalg_pinv(input: tensor, .atol: operand? = absent, .rtol: operand? = absent, .hermitian:
+ *     bool = false)
  * Moore and Penrose's pseudo-inverse [..., n, m]. */
 typedef struct {
   T_Operand atol;
@@ -7573,22 +7573,22 @@ static inline T_linalg_pinv_options T_linalg_pinv_defaults(void) {
   T_linalg_pinv_options options = {{NULL, {0, 0, 0}}, {NULL, {0, 0, 0}}, 0};
   return options;
 }
-static inline dt_tensor *T_do_linalg_pinv(dt_tensor *A, const T_linalg_pinv_options *options) {
+static inline dt_tensor *T_do_linalg_pinv(dt_tensor *input, const T_linalg_pinv_options *options) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
   T_check(dt_linalg_pinv(
-    A, options->atol.tensor, options->atol.number.kind, options->atol.number.i,
+    input, options->atol.tensor, options->atol.number.kind, options->atol.number.i,
     options->atol.number.f, options->rtol.tensor, options->rtol.number.kind, options->rtol.number.i,
     options->rtol.number.f, options->hermitian, &result));
   return T_own_tensor_(result);
 }
 #define T_linalg_pinv(...) T_linalg_pinv_with_(__VA_ARGS__, )
-#define T_linalg_pinv_with_(A, ...) \
+#define T_linalg_pinv_with_(input, ...) \
   T_OPTIONS_(linalg_pinv, \
-    T_do_linalg_pinv(A, &T_linalg_pinv_o), __VA_ARGS__)
+    T_do_linalg_pinv(input, &T_linalg_pinv_o), __VA_ARGS__)
 
-/** T_linalg_matrix_rank(A: tensor, .atol: operand? = absent, .rtol: operand? = absent, .hermitian:
- *     bool = false)
+/** T_linalg_matrix_rank(input: tensor, .atol: operand? = absent, .rtol: operand? = absent,
+ *     .hermitian: bool = false)
  * How many singular values of each matrix are not 0 (int64). */
 typedef struct {
   T_Operand atol;
@@ -7600,19 +7600,19 @@ static inline T_linalg_matrix_rank_options T_linalg_matrix_rank_defaults(void) {
   return options;
 }
 static inline dt_tensor *T_do_linalg_matrix_rank(
-    dt_tensor *A, const T_linalg_matrix_rank_options *options) {
+    dt_tensor *input, const T_linalg_matrix_rank_options *options) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
   T_check(dt_linalg_matrix_rank(
-    A, options->atol.tensor, options->atol.number.kind, options->atol.number.i,
+    input, options->atol.tensor, options->atol.number.kind, options->atol.number.i,
     options->atol.number.f, options->rtol.tensor, options->rtol.number.kind, options->rtol.number.i,
     options->rtol.number.f, options->hermitian, &result));
   return T_own_tensor_(result);
 }
 #define T_linalg_matrix_rank(...) T_linalg_matrix_rank_with_(__VA_ARGS__, )
-#define T_linalg_matrix_rank_with_(A, ...) \
+#define T_linalg_matrix_rank_with_(input, ...) \
   T_OPTIONS_(linalg_matrix_rank, \
-    T_do_linalg_matrix_rank(A, &T_linalg_matrix_rank_o), __VA_ARGS__)
+    T_do_linalg_matrix_rank(input, &T_linalg_matrix_rank_o), __VA_ARGS__)
 
 /** T_linalg_lstsq(A: tensor, B: tensor, .rcond: f64? = absent, .driver: str? = absent, .residuals:
  *     where this result goes, .rank: where this result goes, .singular_values: where this result
@@ -7652,9 +7652,9 @@ static inline dt_tensor *T_do_linalg_lstsq(
   T_OPTIONS_(linalg_lstsq, \
     T_do_linalg_lstsq(A, B, &T_linalg_lstsq_o), __VA_ARGS__)
 
-/** T_linalg_cond(A: tensor, .p: scalar? = absent)
- * norm(A, p) * norm(inv(A), p); by singular values, for 2 and -2, also of matrices that are not
- * square. */
+/** T_linalg_cond(input: tensor, .p: scalar? = absent)
+ * norm(input, p) * norm(inv(input), p); by singular values, for 2 and -2, also of matrices that
+ * are not square. */
 typedef struct {
   T_Number p;
 } T_linalg_cond_options;
@@ -7662,32 +7662,32 @@ static inline T_linalg_cond_options T_linalg_cond_defaults(void) {
   T_linalg_cond_options options = {{0, 0, 0}};
   return options;
 }
-static inline dt_tensor *T_do_linalg_cond(dt_tensor *A, const T_linalg_cond_options *options) {
+static inline dt_tensor *T_do_linalg_cond(dt_tensor *input, const T_linalg_cond_options *options) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_linalg_cond(A, options->p.kind, options->p.i, options->p.f, &result));
+  T_check(dt_linalg_cond(input, options->p.kind, options->p.i, options->p.f, &result));
   return T_own_tensor_(result);
 }
 #define T_linalg_cond(...) T_linalg_cond_with_(__VA_ARGS__, )
-#define T_linalg_cond_with_(A, ...) \
+#define T_linalg_cond_with_(input, ...) \
   T_OPTIONS_(linalg_cond, \
-    T_do_linalg_cond(A, &T_linalg_cond_o), __VA_ARGS__)
+    T_do_linalg_cond(input, &T_linalg_cond_o), __VA_ARGS__)
 
-/** T_linalg_cond_named(A: tensor, p: str)
- * linalg_cond by a norm that has a name. Python calls it by cond(A, 'fro'). */
-static inline dt_tensor *T_linalg_cond_named(dt_tensor *A, const char *p) {
+/** T_linalg_cond_named(input: tensor, p: str)
+ * linalg_cond by a norm that has a name. Python calls it by cond(input, 'fro'). */
+static inline dt_tensor *T_linalg_cond_named(dt_tensor *input, const char *p) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_linalg_cond_named(A, p, &result));
+  T_check(dt_linalg_cond_named(input, p, &result));
   return T_own_tensor_(result);
 }
 
-/** T_linalg_matrix_exp(A: tensor)
- * The exponential of matrices: the sum of A^k / k!. */
-static inline dt_tensor *T_linalg_matrix_exp(dt_tensor *A) {
+/** T_linalg_matrix_exp(input: tensor)
+ * The exponential of matrices: the sum of input^k / k!. */
+static inline dt_tensor *T_linalg_matrix_exp(dt_tensor *input) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_linalg_matrix_exp(A, &result));
+  T_check(dt_linalg_matrix_exp(input, &result));
   return T_own_tensor_(result);
 }
 
@@ -7700,8 +7700,9 @@ static inline dt_tensor *T_matrix_exp(dt_tensor *input) {
   return T_own_tensor_(result);
 }
 
-/** T_linalg_tensorinv(A: tensor, .ind: i64 = 2)
- * The inverse of tensordot by A: tensordot(tensorinv(A, ind), A, ind) is the identity. */
+/** T_linalg_tensorinv(input: tensor, .ind: i64 = 2)
+ * The inverse of tensordot by input: tensordot(tensorinv(input, ind), input, ind) is the
+ * identity. */
 typedef struct {
   int64_t ind;
 } T_linalg_tensorinv_options;
@@ -7710,16 +7711,16 @@ static inline T_linalg_tensorinv_options T_linalg_tensorinv_defaults(void) {
   return options;
 }
 static inline dt_tensor *T_do_linalg_tensorinv(
-    dt_tensor *A, const T_linalg_tensorinv_options *options) {
+    dt_tensor *input, const T_linalg_tensorinv_options *options) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_linalg_tensorinv(A, options->ind, &result));
+  T_check(dt_linalg_tensorinv(input, options->ind, &result));
   return T_own_tensor_(result);
 }
 #define T_linalg_tensorinv(...) T_linalg_tensorinv_with_(__VA_ARGS__, )
-#define T_linalg_tensorinv_with_(A, ...) \
+#define T_linalg_tensorinv_with_(input, ...) \
   T_OPTIONS_(linalg_tensorinv, \
-    T_do_linalg_tensorinv(A, &T_linalg_tensorinv_o), __VA_ARGS__)
+    T_do_linalg_tensorinv(input, &T_linalg_tensorinv_o), __VA_ARGS__)
 
 /** T_linalg_tensorsolve(A: tensor, B: tensor, .dims: i64[]? = absent)
  * X of tensordot(A, X, X.ndim) = B. */

@@ -13661,21 +13661,21 @@ inline ReadCsvResult read_csv(
 
 namespace linalg {
 
-// The Cholesky factor L of positive-definite matrices, A = L @ L.mT, or its transpose. One triangle
-// of A is read.
-inline Tensor cholesky(const Tensor& A, bool upper = false) {
+// The Cholesky factor L of positive-definite matrices, input = L @ L.mT, or its transpose. One
+// triangle of input is read.
+inline Tensor cholesky(const Tensor& input, bool upper = false) {
   dt_tensor* out = nullptr;
-  detail::check(dt_linalg_cholesky(A.handle(), upper, &out));
+  detail::check(dt_linalg_cholesky(input.handle(), upper, &out));
   return Tensor(out);
 }
 
 // linalg_cholesky without looking at whether it went well. The factors, and for each matrix 0 or
 // the order of the first leading minor that is not positive (int32).
 inline LinalgCholeskyExResult cholesky_ex(
-    const Tensor& A, bool upper = false, bool check_errors = false) {
+    const Tensor& input, bool upper = false, bool check_errors = false) {
   dt_tensor* L = nullptr;
   dt_tensor* info = nullptr;
-  detail::check(dt_linalg_cholesky_ex(A.handle(), upper, check_errors, &L, &info));
+  detail::check(dt_linalg_cholesky_ex(input.handle(), upper, check_errors, &L, &info));
   return {Tensor(L), Tensor(info)};
 }
 
@@ -13789,17 +13789,17 @@ inline Tensor householder_product(const Tensor& A, const Tensor& tau) {
 }
 
 // Eigenvalues of symmetric matrices, from the smallest, and orthonormal eigenvectors as columns.
-inline LinalgEighResult eigh(const Tensor& A, const std::string& UPLO = "L") {
+inline LinalgEighResult eigh(const Tensor& input, const std::string& UPLO = "L") {
   dt_tensor* eigenvalues = nullptr;
   dt_tensor* eigenvectors = nullptr;
-  detail::check(dt_linalg_eigh(A.handle(), detail::text(UPLO), &eigenvalues, &eigenvectors));
+  detail::check(dt_linalg_eigh(input.handle(), detail::text(UPLO), &eigenvalues, &eigenvectors));
   return {Tensor(eigenvalues), Tensor(eigenvectors)};
 }
 
 // The eigenvalues of linalg_eigh.
-inline Tensor eigvalsh(const Tensor& A, const std::string& UPLO = "L") {
+inline Tensor eigvalsh(const Tensor& input, const std::string& UPLO = "L") {
   dt_tensor* out = nullptr;
-  detail::check(dt_linalg_eigvalsh(A.handle(), detail::text(UPLO), &out));
+  detail::check(dt_linalg_eigvalsh(input.handle(), detail::text(UPLO), &out));
   return Tensor(out);
 }
 
@@ -13823,22 +13823,22 @@ inline Tensor svdvals(const Tensor& A, const std::optional<std::string>& driver 
 
 // Moore and Penrose's pseudo-inverse [..., n, m].
 inline Tensor pinv(
-    const Tensor& A, const Operand& atol = std::nullopt, const Operand& rtol = std::nullopt,
+    const Tensor& input, const Operand& atol = std::nullopt, const Operand& rtol = std::nullopt,
     bool hermitian = false) {
   dt_tensor* out = nullptr;
   detail::check(dt_linalg_pinv(
-    A.handle(), atol.tensor(), atol.number().kind(), atol.number().i(), atol.number().f(),
+    input.handle(), atol.tensor(), atol.number().kind(), atol.number().i(), atol.number().f(),
     rtol.tensor(), rtol.number().kind(), rtol.number().i(), rtol.number().f(), hermitian, &out));
   return Tensor(out);
 }
 
 // How many singular values of each matrix are not 0 (int64).
 inline Tensor matrix_rank(
-    const Tensor& A, const Operand& atol = std::nullopt, const Operand& rtol = std::nullopt,
+    const Tensor& input, const Operand& atol = std::nullopt, const Operand& rtol = std::nullopt,
     bool hermitian = false) {
   dt_tensor* out = nullptr;
   detail::check(dt_linalg_matrix_rank(
-    A.handle(), atol.tensor(), atol.number().kind(), atol.number().i(), atol.number().f(),
+    input.handle(), atol.tensor(), atol.number().kind(), atol.number().i(), atol.number().f(),
     rtol.tensor(), rtol.number().kind(), rtol.number().i(), rtol.number().f(), hermitian, &out));
   return Tensor(out);
 }
@@ -13858,32 +13858,32 @@ inline LinalgLstsqResult lstsq(
   return {Tensor(solution), Tensor(residuals), Tensor(rank), Tensor(singular_values)};
 }
 
-// norm(A, p) * norm(inv(A), p); by singular values, for 2 and -2, also of matrices that are not
-// square.
-inline Tensor cond(const Tensor& A, const Scalar& p = std::nullopt) {
+// norm(input, p) * norm(inv(input), p); by singular values, for 2 and -2, also of matrices that are
+// not square.
+inline Tensor cond(const Tensor& input, const Scalar& p = std::nullopt) {
   dt_tensor* out = nullptr;
-  detail::check(dt_linalg_cond(A.handle(), p.kind(), p.i(), p.f(), &out));
+  detail::check(dt_linalg_cond(input.handle(), p.kind(), p.i(), p.f(), &out));
   return Tensor(out);
 }
 
-// linalg_cond by a norm that has a name. Python calls it by cond(A, 'fro').
-inline Tensor linalg_cond_named(const Tensor& A, const std::string& p) {
+// linalg_cond by a norm that has a name. Python calls it by cond(input, 'fro').
+inline Tensor linalg_cond_named(const Tensor& input, const std::string& p) {
   dt_tensor* out = nullptr;
-  detail::check(dt_linalg_cond_named(A.handle(), detail::text(p), &out));
+  detail::check(dt_linalg_cond_named(input.handle(), detail::text(p), &out));
   return Tensor(out);
 }
 
-// The exponential of matrices: the sum of A^k / k!.
-inline Tensor matrix_exp(const Tensor& A) {
+// The exponential of matrices: the sum of input^k / k!.
+inline Tensor matrix_exp(const Tensor& input) {
   dt_tensor* out = nullptr;
-  detail::check(dt_linalg_matrix_exp(A.handle(), &out));
+  detail::check(dt_linalg_matrix_exp(input.handle(), &out));
   return Tensor(out);
 }
 
-// The inverse of tensordot by A: tensordot(tensorinv(A, ind), A, ind) is the identity.
-inline Tensor tensorinv(const Tensor& A, int64_t ind = 2) {
+// The inverse of tensordot by input: tensordot(tensorinv(input, ind), input, ind) is the identity.
+inline Tensor tensorinv(const Tensor& input, int64_t ind = 2) {
   dt_tensor* out = nullptr;
-  detail::check(dt_linalg_tensorinv(A.handle(), ind, &out));
+  detail::check(dt_linalg_tensorinv(input.handle(), ind, &out));
   return Tensor(out);
 }
 

@@ -10748,17 +10748,17 @@ function dt_is_capturing(stat, errmsg) result(out)
   call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
-! linalg_cholesky: The Cholesky factor L of positive-definite matrices, A = L @ L.mT, or its
-! transpose. One triangle of A is read.
-function dt_linalg_cholesky(A, upper, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: A
+! linalg_cholesky: The Cholesky factor L of positive-definite matrices, input = L @ L.mT, or its
+! transpose. One triangle of input is read.
+function dt_linalg_cholesky(input, upper, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
   logical, intent(in), optional :: upper
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 285)
-  call dtf_give(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -10766,8 +10766,8 @@ function dt_linalg_cholesky(A, upper, stat, errmsg) result(out)
 end function
 ! linalg_cholesky_ex: linalg_cholesky without looking at whether it went well. The factors, and for
 ! each matrix 0 or the order of the first leading minor that is not positive (int32).
-subroutine dt_linalg_cholesky_ex(A, L, info, upper, check_errors, stat, errmsg)
-  type(dt_tensor), intent(in) :: A
+subroutine dt_linalg_cholesky_ex(input, L, info, upper, check_errors, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
   logical, intent(in), optional :: upper
   logical, intent(in), optional :: check_errors
   integer, intent(out), optional :: stat
@@ -10776,7 +10776,7 @@ subroutine dt_linalg_cholesky_ex(A, L, info, upper, check_errors, stat, errmsg)
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
   call dtf_begin(f, 286)
-  call dtf_give(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   if (present(check_errors)) call dtf_give(f, 2, check_errors)
   call run(f, stat, errmsg)
@@ -11236,8 +11236,8 @@ function dt_ormqr(input, input2, input3, left, transpose, stat, errmsg) result(o
 end function
 ! linalg_eigh: Eigenvalues of symmetric matrices, from the smallest, and orthonormal eigenvectors
 ! as columns.
-subroutine dt_linalg_eigh(A, eigenvalues, eigenvectors, UPLO, stat, errmsg)
-  type(dt_tensor), intent(in) :: A
+subroutine dt_linalg_eigh(input, eigenvalues, eigenvectors, UPLO, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
   character(*), intent(in), optional :: UPLO
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -11245,7 +11245,7 @@ subroutine dt_linalg_eigh(A, eigenvalues, eigenvectors, UPLO, stat, errmsg)
   type(dt_tensor), intent(inout) :: eigenvectors
   type(frame) :: f
   call dtf_begin(f, 313)
-  call dtf_give(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(input))
   if (present(UPLO)) call dtf_give(f, 1, UPLO)
   call run(f, stat, errmsg)
   call hold(eigenvalues, f%taken(0))
@@ -11253,15 +11253,15 @@ subroutine dt_linalg_eigh(A, eigenvalues, eigenvectors, UPLO, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! linalg_eigvalsh: The eigenvalues of linalg_eigh.
-function dt_linalg_eigvalsh(A, UPLO, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: A
+function dt_linalg_eigvalsh(input, UPLO, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
   character(*), intent(in), optional :: UPLO
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 314)
-  call dtf_give(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(input))
   if (present(UPLO)) call dtf_give(f, 1, UPLO)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11325,8 +11325,8 @@ subroutine dt_svd(input, U, S, V, some, compute_uv, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! linalg_pinv: Moore and Penrose's pseudo-inverse [..., n, m].
-function dt_linalg_pinv(A, atol, rtol, hermitian, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: A
+function dt_linalg_pinv(input, atol, rtol, hermitian, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
   class(*), intent(in), optional :: atol
   class(*), intent(in), optional :: rtol
   logical, intent(in), optional :: hermitian
@@ -11335,7 +11335,7 @@ function dt_linalg_pinv(A, atol, rtol, hermitian, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 318)
-  call dtf_give(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(input))
   if (present(atol)) call give(f, 1, atol)
   if (present(rtol)) call give(f, 2, rtol)
   if (present(hermitian)) call dtf_give(f, 3, hermitian)
@@ -11344,8 +11344,8 @@ function dt_linalg_pinv(A, atol, rtol, hermitian, stat, errmsg) result(out)
   call dtf_end(f)
 end function
 ! linalg_matrix_rank: How many singular values of each matrix are not 0 (int64).
-function dt_linalg_matrix_rank(A, atol, rtol, hermitian, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: A
+function dt_linalg_matrix_rank(input, atol, rtol, hermitian, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
   class(*), intent(in), optional :: atol
   class(*), intent(in), optional :: rtol
   logical, intent(in), optional :: hermitian
@@ -11354,7 +11354,7 @@ function dt_linalg_matrix_rank(A, atol, rtol, hermitian, stat, errmsg) result(ou
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 319)
-  call dtf_give(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(input))
   if (present(atol)) call give(f, 1, atol)
   if (present(rtol)) call give(f, 2, rtol)
   if (present(hermitian)) call dtf_give(f, 3, hermitian)
@@ -11388,46 +11388,46 @@ subroutine dt_linalg_lstsq(A, B, solution, residuals, rank, singular_values, rco
   call hold(singular_values, f%taken(6))
   call dtf_end(f)
 end subroutine
-! linalg_cond: norm(A, p) * norm(inv(A), p); by singular values, for 2 and -2, also of matrices
-! that are not square.
-function dt_linalg_cond(A, p, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: A
+! linalg_cond: norm(input, p) * norm(inv(input), p); by singular values, for 2 and -2, also of
+! matrices that are not square.
+function dt_linalg_cond(input, p, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
   class(*), intent(in), optional :: p
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 321)
-  call dtf_give(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(input))
   if (present(p)) call give(f, 1, p)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! linalg_cond_named: linalg_cond by a norm that has a name. Python calls it by cond(A, 'fro').
-function dt_linalg_cond_named(A, p, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: A
+! linalg_cond_named: linalg_cond by a norm that has a name. Python calls it by cond(input, 'fro').
+function dt_linalg_cond_named(input, p, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
   character(*), intent(in) :: p
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 322)
-  call dtf_give(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! linalg_matrix_exp: The exponential of matrices: the sum of A^k / k!.
-function dt_linalg_matrix_exp(A, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: A
+! linalg_matrix_exp: The exponential of matrices: the sum of input^k / k!.
+function dt_linalg_matrix_exp(input, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 323)
-  call dtf_give(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
   call dtf_end(f)
@@ -11445,17 +11445,17 @@ function dt_matrix_exp(input, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! linalg_tensorinv: The inverse of tensordot by A: tensordot(tensorinv(A, ind), A, ind) is the
-! identity.
-function dt_linalg_tensorinv(A, ind, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: A
+! linalg_tensorinv: The inverse of tensordot by input: tensordot(tensorinv(input, ind), input, ind)
+! is the identity.
+function dt_linalg_tensorinv(input, ind, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
   type(*), dimension(..), intent(in), optional :: ind
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 325)
-  call dtf_give(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(input))
   if (present(ind)) call dtf_give(f, 1, ind)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))

@@ -4975,11 +4975,11 @@ type LinalgCholeskyOptions struct {
 	Upper bool
 }
 
-// LinalgCholesky: The Cholesky factor L of positive-definite matrices, A = L @ L.mT, or its
-// transpose. One triangle of A is read.
-func LinalgCholesky(A *Tensor, options ...LinalgCholeskyOptions) (out *Tensor, err error) {
+// LinalgCholesky: The Cholesky factor L of positive-definite matrices, input = L @ L.mT, or its
+// transpose. One triangle of input is read.
+func LinalgCholesky(input *Tensor, options ...LinalgCholeskyOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(285, []any{A, o.Upper}, &out)
+	err = run(285, []any{input, o.Upper}, &out)
 	return
 }
 
@@ -4994,9 +4994,9 @@ type LinalgCholeskyExOptions struct {
 
 // LinalgCholeskyEx: linalg_cholesky without looking at whether it went well. The factors, and for
 // each matrix 0 or the order of the first leading minor that is not positive (int32).
-func LinalgCholeskyEx(A *Tensor, options ...LinalgCholeskyExOptions) (L *Tensor, info *Tensor, err error) {
+func LinalgCholeskyEx(input *Tensor, options ...LinalgCholeskyExOptions) (L *Tensor, info *Tensor, err error) {
 	o := last(options)
-	err = run(286, []any{A, o.Upper, o.CheckErrors}, &L, &info)
+	err = run(286, []any{input, o.Upper, o.CheckErrors}, &L, &info)
 	return
 }
 
@@ -5295,28 +5295,28 @@ func (x *Tensor) Ormqr(input2 *Tensor, input3 *Tensor, options ...OrmqrOptions) 
 
 // LinalgEighOptions are the optional arguments.
 type LinalgEighOptions struct {
-	// Which triangle of A is read, 'L' or 'U'.
+	// Which triangle of input is read, 'L' or 'U'.
 	UPLO string
 }
 
 // LinalgEigh: Eigenvalues of symmetric matrices, from the smallest, and orthonormal eigenvectors as
 // columns.
-func LinalgEigh(A *Tensor, options ...LinalgEighOptions) (eigenvalues *Tensor, eigenvectors *Tensor, err error) {
+func LinalgEigh(input *Tensor, options ...LinalgEighOptions) (eigenvalues *Tensor, eigenvectors *Tensor, err error) {
 	o := last(options)
-	err = run(313, []any{A, o.UPLO}, &eigenvalues, &eigenvectors)
+	err = run(313, []any{input, o.UPLO}, &eigenvalues, &eigenvectors)
 	return
 }
 
 // LinalgEigvalshOptions are the optional arguments.
 type LinalgEigvalshOptions struct {
-	// Which triangle of A is read, 'L' or 'U'.
+	// Which triangle of input is read, 'L' or 'U'.
 	UPLO string
 }
 
 // LinalgEigvalsh: The eigenvalues of linalg_eigh.
-func LinalgEigvalsh(A *Tensor, options ...LinalgEigvalshOptions) (out *Tensor, err error) {
+func LinalgEigvalsh(input *Tensor, options ...LinalgEigvalshOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(314, []any{A, o.UPLO}, &out)
+	err = run(314, []any{input, o.UPLO}, &out)
 	return
 }
 
@@ -5375,14 +5375,14 @@ type LinalgPinvOptions struct {
 	// is given.
 	Rtol any
 
-	// Whether A is symmetric.
+	// Whether input is symmetric.
 	Hermitian bool
 }
 
 // LinalgPinv: Moore and Penrose's pseudo-inverse [..., n, m].
-func LinalgPinv(A *Tensor, options ...LinalgPinvOptions) (out *Tensor, err error) {
+func LinalgPinv(input *Tensor, options ...LinalgPinvOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(318, []any{A, o.Atol, o.Rtol, o.Hermitian}, &out)
+	err = run(318, []any{input, o.Atol, o.Rtol, o.Hermitian}, &out)
 	return
 }
 
@@ -5395,14 +5395,14 @@ type LinalgMatrixRankOptions struct {
 	// is given.
 	Rtol any
 
-	// Whether A is symmetric.
+	// Whether input is symmetric.
 	Hermitian bool
 }
 
 // LinalgMatrixRank: How many singular values of each matrix are not 0 (int64).
-func LinalgMatrixRank(A *Tensor, options ...LinalgMatrixRankOptions) (out *Tensor, err error) {
+func LinalgMatrixRank(input *Tensor, options ...LinalgMatrixRankOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(319, []any{A, o.Atol, o.Rtol, o.Hermitian}, &out)
+	err = run(319, []any{input, o.Atol, o.Rtol, o.Hermitian}, &out)
 	return
 }
 
@@ -5431,23 +5431,23 @@ type LinalgCondOptions struct {
 	P any
 }
 
-// LinalgCond: norm(A, p) * norm(inv(A), p); by singular values, for 2 and -2, also of matrices that
-// are not square.
-func LinalgCond(A *Tensor, options ...LinalgCondOptions) (out *Tensor, err error) {
+// LinalgCond: norm(input, p) * norm(inv(input), p); by singular values, for 2 and -2, also of
+// matrices that are not square.
+func LinalgCond(input *Tensor, options ...LinalgCondOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(321, []any{A, o.P}, &out)
+	err = run(321, []any{input, o.P}, &out)
 	return
 }
 
-// LinalgCondNamed: linalg_cond by a norm that has a name. Python calls it by cond(A, 'fro').
-func LinalgCondNamed(A *Tensor, p string) (out *Tensor, err error) {
-	err = run(322, []any{A, p}, &out)
+// LinalgCondNamed: linalg_cond by a norm that has a name. Python calls it by cond(input, 'fro').
+func LinalgCondNamed(input *Tensor, p string) (out *Tensor, err error) {
+	err = run(322, []any{input, p}, &out)
 	return
 }
 
-// LinalgMatrixExp: The exponential of matrices: the sum of A^k / k!.
-func LinalgMatrixExp(A *Tensor) (out *Tensor, err error) {
-	err = run(323, []any{A}, &out)
+// LinalgMatrixExp: The exponential of matrices: the sum of input^k / k!.
+func LinalgMatrixExp(input *Tensor) (out *Tensor, err error) {
+	err = run(323, []any{input}, &out)
 	return
 }
 
@@ -5463,11 +5463,11 @@ type LinalgTensorinvOptions struct {
 	Ind *int
 }
 
-// LinalgTensorinv: The inverse of tensordot by A: tensordot(tensorinv(A, ind), A, ind) is the
-// identity.
-func LinalgTensorinv(A *Tensor, options ...LinalgTensorinvOptions) (out *Tensor, err error) {
+// LinalgTensorinv: The inverse of tensordot by input: tensordot(tensorinv(input, ind), input, ind)
+// is the identity.
+func LinalgTensorinv(input *Tensor, options ...LinalgTensorinvOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(325, []any{A, o.Ind}, &out)
+	err = run(325, []any{input, o.Ind}, &out)
 	return
 }
 

@@ -2525,16 +2525,16 @@ static int32_t py_is_capturing(void) {
   return dt_is_capturing(&out) ? -1 : out;
 }
 
-static new_tensor py_linalg_cholesky(tensor_handle A, _Bool upper) {
+static new_tensor py_linalg_cholesky(tensor_handle input, _Bool upper) {
   dt_tensor *out = NULL;
-  (void)!dt_linalg_cholesky((dt_tensor *)(intptr_t)A, upper, &out);
+  (void)!dt_linalg_cholesky((dt_tensor *)(intptr_t)input, upper, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_cholesky_ex(tensor_handle A, _Bool upper, _Bool check_errors, int64_t *out) {
+static int32_t py_linalg_cholesky_ex(tensor_handle input, _Bool upper, _Bool check_errors, int64_t *out) {
   dt_tensor *L = 0;
   dt_tensor *info = 0;
-  const int32_t status = dt_linalg_cholesky_ex((dt_tensor *)(intptr_t)A, upper, check_errors, &L, &info);
+  const int32_t status = dt_linalg_cholesky_ex((dt_tensor *)(intptr_t)input, upper, check_errors, &L, &info);
   out[0] = (int64_t)(intptr_t)L;
   out[1] = (int64_t)(intptr_t)info;
   return status;
@@ -2735,18 +2735,18 @@ static new_tensor py_ormqr(tensor_handle input, tensor_handle input2, tensor_han
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_eigh(tensor_handle A, const char *UPLO, int64_t *out) {
+static int32_t py_linalg_eigh(tensor_handle input, const char *UPLO, int64_t *out) {
   dt_tensor *eigenvalues = 0;
   dt_tensor *eigenvectors = 0;
-  const int32_t status = dt_linalg_eigh((dt_tensor *)(intptr_t)A, UPLO, &eigenvalues, &eigenvectors);
+  const int32_t status = dt_linalg_eigh((dt_tensor *)(intptr_t)input, UPLO, &eigenvalues, &eigenvectors);
   out[0] = (int64_t)(intptr_t)eigenvalues;
   out[1] = (int64_t)(intptr_t)eigenvectors;
   return status;
 }
 
-static new_tensor py_linalg_eigvalsh(tensor_handle A, const char *UPLO) {
+static new_tensor py_linalg_eigvalsh(tensor_handle input, const char *UPLO) {
   dt_tensor *out = NULL;
-  (void)!dt_linalg_eigvalsh((dt_tensor *)(intptr_t)A, UPLO, &out);
+  (void)!dt_linalg_eigvalsh((dt_tensor *)(intptr_t)input, UPLO, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -2778,15 +2778,15 @@ static int32_t py_svd(tensor_handle input, _Bool some, _Bool compute_uv, int64_t
   return status;
 }
 
-static new_tensor py_linalg_pinv(tensor_handle A, int64_t atol, int32_t atol_kind, int64_t atol_i, double atol_f, int64_t rtol, int32_t rtol_kind, int64_t rtol_i, double rtol_f, _Bool hermitian) {
+static new_tensor py_linalg_pinv(tensor_handle input, int64_t atol, int32_t atol_kind, int64_t atol_i, double atol_f, int64_t rtol, int32_t rtol_kind, int64_t rtol_i, double rtol_f, _Bool hermitian) {
   dt_tensor *out = NULL;
-  (void)!dt_linalg_pinv((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)atol, atol_kind, atol_i, atol_f, (dt_tensor *)(intptr_t)rtol, rtol_kind, rtol_i, rtol_f, hermitian, &out);
+  (void)!dt_linalg_pinv((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)atol, atol_kind, atol_i, atol_f, (dt_tensor *)(intptr_t)rtol, rtol_kind, rtol_i, rtol_f, hermitian, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static new_tensor py_linalg_matrix_rank(tensor_handle A, int64_t atol, int32_t atol_kind, int64_t atol_i, double atol_f, int64_t rtol, int32_t rtol_kind, int64_t rtol_i, double rtol_f, _Bool hermitian) {
+static new_tensor py_linalg_matrix_rank(tensor_handle input, int64_t atol, int32_t atol_kind, int64_t atol_i, double atol_f, int64_t rtol, int32_t rtol_kind, int64_t rtol_i, double rtol_f, _Bool hermitian) {
   dt_tensor *out = NULL;
-  (void)!dt_linalg_matrix_rank((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)atol, atol_kind, atol_i, atol_f, (dt_tensor *)(intptr_t)rtol, rtol_kind, rtol_i, rtol_f, hermitian, &out);
+  (void)!dt_linalg_matrix_rank((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)atol, atol_kind, atol_i, atol_f, (dt_tensor *)(intptr_t)rtol, rtol_kind, rtol_i, rtol_f, hermitian, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -2803,21 +2803,21 @@ static int32_t py_linalg_lstsq(tensor_handle A, tensor_handle B, int32_t rcond_g
   return status;
 }
 
-static new_tensor py_linalg_cond(tensor_handle A, int32_t p_kind, int64_t p_i, double p_f) {
+static new_tensor py_linalg_cond(tensor_handle input, int32_t p_kind, int64_t p_i, double p_f) {
   dt_tensor *out = NULL;
-  (void)!dt_linalg_cond((dt_tensor *)(intptr_t)A, p_kind, p_i, p_f, &out);
+  (void)!dt_linalg_cond((dt_tensor *)(intptr_t)input, p_kind, p_i, p_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static new_tensor py_linalg_cond_named(tensor_handle A, const char *p) {
+static new_tensor py_linalg_cond_named(tensor_handle input, const char *p) {
   dt_tensor *out = NULL;
-  (void)!dt_linalg_cond_named((dt_tensor *)(intptr_t)A, p, &out);
+  (void)!dt_linalg_cond_named((dt_tensor *)(intptr_t)input, p, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static new_tensor py_linalg_matrix_exp(tensor_handle A) {
+static new_tensor py_linalg_matrix_exp(tensor_handle input) {
   dt_tensor *out = NULL;
-  (void)!dt_linalg_matrix_exp((dt_tensor *)(intptr_t)A, &out);
+  (void)!dt_linalg_matrix_exp((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -2827,9 +2827,9 @@ static new_tensor py_matrix_exp(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static new_tensor py_linalg_tensorinv(tensor_handle A, int64_t ind) {
+static new_tensor py_linalg_tensorinv(tensor_handle input, int64_t ind) {
   dt_tensor *out = NULL;
-  (void)!dt_linalg_tensorinv((dt_tensor *)(intptr_t)A, ind, &out);
+  (void)!dt_linalg_tensorinv((dt_tensor *)(intptr_t)input, ind, &out);
   return (int64_t)(intptr_t)out;
 }
 

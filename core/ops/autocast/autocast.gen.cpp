@@ -113,16 +113,16 @@ Tensor conv_transpose3d(
   return dt::conv_transpose3d(*cast[0], *cast[1], *cast[2], stride, padding, output_padding, groups, dilation);
 }
 
-Tensor linalg_cholesky(const Tensor& A, bool upper) {
-  if (!is_autocasting()) return dt::linalg_cholesky(A, upper);
-  const Tensor* cast[] = {&A};
+Tensor linalg_cholesky(const Tensor& input, bool upper) {
+  if (!is_autocasting()) return dt::linalg_cholesky(input, upper);
+  const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_cholesky(*cast[0], upper);
 }
 
-std::tuple<Tensor, Tensor> linalg_cholesky_ex(const Tensor& A, bool upper, bool check_errors) {
-  if (!is_autocasting()) return dt::linalg_cholesky_ex(A, upper, check_errors);
-  const Tensor* cast[] = {&A};
+std::tuple<Tensor, Tensor> linalg_cholesky_ex(const Tensor& input, bool upper, bool check_errors) {
+  if (!is_autocasting()) return dt::linalg_cholesky_ex(input, upper, check_errors);
+  const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_cholesky_ex(*cast[0], upper, check_errors);
 }
@@ -206,16 +206,16 @@ Tensor ormqr(
   return dt::ormqr(*cast[0], *cast[1], *cast[2], left, transpose);
 }
 
-std::tuple<Tensor, Tensor> linalg_eigh(const Tensor& A, const std::string& UPLO) {
-  if (!is_autocasting()) return dt::linalg_eigh(A, UPLO);
-  const Tensor* cast[] = {&A};
+std::tuple<Tensor, Tensor> linalg_eigh(const Tensor& input, const std::string& UPLO) {
+  if (!is_autocasting()) return dt::linalg_eigh(input, UPLO);
+  const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_eigh(*cast[0], UPLO);
 }
 
-Tensor linalg_eigvalsh(const Tensor& A, const std::string& UPLO) {
-  if (!is_autocasting()) return dt::linalg_eigvalsh(A, UPLO);
-  const Tensor* cast[] = {&A};
+Tensor linalg_eigvalsh(const Tensor& input, const std::string& UPLO) {
+  if (!is_autocasting()) return dt::linalg_eigvalsh(input, UPLO);
+  const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_eigvalsh(*cast[0], UPLO);
 }
@@ -243,10 +243,10 @@ std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& input, bool some, bool comp
 }
 
 Tensor linalg_matrix_rank(
-    const Tensor& A, const std::optional<Operand>& atol, const std::optional<Operand>& rtol,
+    const Tensor& input, const std::optional<Operand>& atol, const std::optional<Operand>& rtol,
     bool hermitian) {
-  if (!is_autocasting()) return dt::linalg_matrix_rank(A, atol, rtol, hermitian);
-  const Tensor* cast[] = {&A};
+  if (!is_autocasting()) return dt::linalg_matrix_rank(input, atol, rtol, hermitian);
+  const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_matrix_rank(*cast[0], atol, rtol, hermitian);
 }
@@ -260,23 +260,23 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(
   return dt::linalg_lstsq(*cast[0], *cast[1], rcond, driver);
 }
 
-Tensor linalg_cond(const Tensor& A, const std::optional<Scalar>& p) {
-  if (!is_autocasting()) return dt::linalg_cond(A, p);
-  const Tensor* cast[] = {&A};
+Tensor linalg_cond(const Tensor& input, const std::optional<Scalar>& p) {
+  if (!is_autocasting()) return dt::linalg_cond(input, p);
+  const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_cond(*cast[0], p);
 }
 
-Tensor linalg_cond_named(const Tensor& A, const std::string& p) {
-  if (!is_autocasting()) return dt::linalg_cond_named(A, p);
-  const Tensor* cast[] = {&A};
+Tensor linalg_cond_named(const Tensor& input, const std::string& p) {
+  if (!is_autocasting()) return dt::linalg_cond_named(input, p);
+  const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_cond_named(*cast[0], p);
 }
 
-Tensor linalg_tensorinv(const Tensor& A, int64_t ind) {
-  if (!is_autocasting()) return dt::linalg_tensorinv(A, ind);
-  const Tensor* cast[] = {&A};
+Tensor linalg_tensorinv(const Tensor& input, int64_t ind) {
+  if (!is_autocasting()) return dt::linalg_tensorinv(input, ind);
+  const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_tensorinv(*cast[0], ind);
 }

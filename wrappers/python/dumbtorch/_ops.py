@@ -5402,30 +5402,30 @@ def is_capturing():
     return out != 0
 
 
-def linalg_cholesky(A, *, upper=False, out=None):
-    """The Cholesky factor L of positive-definite matrices, A = L @ L.mT, or its transpose. One
-    triangle of A is read.
+def linalg_cholesky(input=MISSING, *, upper=False, out=None, **names):
+    """The Cholesky factor L of positive-definite matrices, input = L @ L.mT, or its transpose.
+    One triangle of input is read.
 
     Args:
-        A: Matrices [..., n, n] of float32 or float64.
         upper: Whether the factor is upper triangular.
     """
+    if names:
+        input, = by_own_names(linalg_cholesky, names, input=input)
     if out is not None:
-        return into(out, linalg_cholesky, A, upper=upper)
+        return into(out, linalg_cholesky, input, upper=upper)
     try:
-        out = py_linalg_cholesky(A, upper)
+        out = py_linalg_cholesky(input, upper)
     except BAD_ARGUMENTS as error:
-        return otherwise(error, linalg_cholesky, "cholesky", "A:tensor upper:bool", A, upper)
+        return otherwise(error, linalg_cholesky, "cholesky", "input:tensor upper:bool", input, upper)
     if out is None:
         raise fail()
     return out
 
 
-def linalg_cholesky_ex(A, *, upper=False, check_errors=False, out=None):
+def linalg_cholesky_ex(input=MISSING, *, upper=False, check_errors=False, out=None, **names):
     """linalg_cholesky without looking at whether it went well.
 
     Args:
-        A: Matrices [..., n, n] of float32 or float64.
         upper: Whether the factor is upper triangular.
         check_errors: Whether a failure is an error, not a code.
 
@@ -5433,14 +5433,16 @@ def linalg_cholesky_ex(A, *, upper=False, check_errors=False, out=None):
         The factors, and for each matrix 0 or the order of the first leading minor that is
         not positive (int32).
     """
+    if names:
+        input, = by_own_names(linalg_cholesky_ex, names, input=input)
     if out is not None:
         need_tuple("linalg_cholesky_ex", out, 2)
-        return into(out, linalg_cholesky_ex, A, upper=upper, check_errors=check_errors)
+        return into(out, linalg_cholesky_ex, input, upper=upper, check_errors=check_errors)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_linalg_cholesky_ex(A, upper, check_errors, out)
+        status = py_linalg_cholesky_ex(input, upper, check_errors, out)
     except BAD_ARGUMENTS as error:
-        return otherwise(error, linalg_cholesky_ex, "cholesky_ex", "A:tensor upper:bool check_errors:bool", A, upper, check_errors)
+        return otherwise(error, linalg_cholesky_ex, "cholesky_ex", "input:tensor upper:bool check_errors:bool", input, upper, check_errors)
     if status:
         raise fail()
     return linalg_cholesky_ex_result((wrap(out[0]), wrap(out[1])))
@@ -5966,40 +5968,42 @@ def ormqr(input=MISSING, input2=MISSING, input3=MISSING, left=True, transpose=Fa
     return out
 
 
-def linalg_eigh(A, UPLO='L', *, out=None):
+def linalg_eigh(input=MISSING, UPLO='L', *, out=None, **names):
     """Eigenvalues of symmetric matrices, from the smallest, and orthonormal eigenvectors as
     columns.
 
     Args:
-        A: Matrices [..., n, n] of float32 or float64.
-        UPLO: Which triangle of A is read, 'L' or 'U'.
+        UPLO: Which triangle of input is read, 'L' or 'U'.
     """
+    if names:
+        input, = by_own_names(linalg_eigh, names, input=input)
     if out is not None:
         need_tuple("linalg_eigh", out, 2)
-        return into(out, linalg_eigh, A, UPLO)
+        return into(out, linalg_eigh, input, UPLO)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_linalg_eigh(A, c_string(UPLO), out)
+        status = py_linalg_eigh(input, c_string(UPLO), out)
     except BAD_ARGUMENTS as error:
-        return otherwise(error, linalg_eigh, "eigh", "A:tensor UPLO:str", A, UPLO)
+        return otherwise(error, linalg_eigh, "eigh", "input:tensor UPLO:str", input, UPLO)
     if status:
         raise fail()
     return linalg_eigh_result((wrap(out[0]), wrap(out[1])))
 
 
-def linalg_eigvalsh(A, UPLO='L', *, out=None):
+def linalg_eigvalsh(input=MISSING, UPLO='L', *, out=None, **names):
     """The eigenvalues of linalg_eigh.
 
     Args:
-        A: Matrices [..., n, n] of float32 or float64.
-        UPLO: Which triangle of A is read, 'L' or 'U'.
+        UPLO: Which triangle of input is read, 'L' or 'U'.
     """
+    if names:
+        input, = by_own_names(linalg_eigvalsh, names, input=input)
     if out is not None:
-        return into(out, linalg_eigvalsh, A, UPLO)
+        return into(out, linalg_eigvalsh, input, UPLO)
     try:
-        out = py_linalg_eigvalsh(A, c_string(UPLO))
+        out = py_linalg_eigvalsh(input, c_string(UPLO))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, linalg_eigvalsh, "eigvalsh", "A:tensor UPLO:str", A, UPLO)
+        return otherwise(error, linalg_eigvalsh, "eigvalsh", "input:tensor UPLO:str", input, UPLO)
     if out is None:
         raise fail()
     return out
@@ -6067,47 +6071,49 @@ def svd(input=MISSING, some=True, compute_uv=True, *, out=None, **names):
     return svd_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
 
 
-def linalg_pinv(A, *, atol=None, rtol=None, hermitian=False, out=None):
+def linalg_pinv(input=MISSING, *, atol=None, rtol=None, hermitian=False, out=None, **names):
     """Moore and Penrose's pseudo-inverse [..., n, m].
 
     Args:
-        A: Matrices [..., m, n].
         atol: Singular values up to it count as 0.
         rtol: Those up to it times the largest do; absent: max(m, n) times the dtype's
             epsilon, or 0 if atol is given.
-        hermitian: Whether A is symmetric.
+        hermitian: Whether input is symmetric.
     """
+    if names:
+        input, = by_own_names(linalg_pinv, names, input=input)
     if out is not None:
-        return into(out, linalg_pinv, A, atol=atol, rtol=rtol, hermitian=hermitian)
+        return into(out, linalg_pinv, input, atol=atol, rtol=rtol, hermitian=hermitian)
     try:
         atol_h, atol_kind, atol_i, atol_f = read_operand_or_none(atol)
         rtol_h, rtol_kind, rtol_i, rtol_f = read_operand_or_none(rtol)
-        out = py_linalg_pinv(A, atol_h, atol_kind, atol_i, atol_f, rtol_h, rtol_kind, rtol_i, rtol_f, hermitian)
+        out = py_linalg_pinv(input, atol_h, atol_kind, atol_i, atol_f, rtol_h, rtol_kind, rtol_i, rtol_f, hermitian)
     except BAD_ARGUMENTS as error:
-        return otherwise(error, linalg_pinv, "pinv", "A:tensor atol:operand? rtol:operand? hermitian:bool", A, atol, rtol, hermitian)
+        return otherwise(error, linalg_pinv, "pinv", "input:tensor atol:operand? rtol:operand? hermitian:bool", input, atol, rtol, hermitian)
     if out is None:
         raise fail()
     return out
 
 
-def linalg_matrix_rank(A, *, atol=None, rtol=None, hermitian=False, out=None):
+def linalg_matrix_rank(input=MISSING, *, atol=None, rtol=None, hermitian=False, out=None, **names):
     """How many singular values of each matrix are not 0 (int64).
 
     Args:
-        A: Matrices [..., m, n].
         atol: Singular values up to it count as 0.
         rtol: Those up to it times the largest do; absent: max(m, n) times the dtype's
             epsilon, or 0 if atol is given.
-        hermitian: Whether A is symmetric.
+        hermitian: Whether input is symmetric.
     """
+    if names:
+        input, = by_own_names(linalg_matrix_rank, names, input=input)
     if out is not None:
-        return into(out, linalg_matrix_rank, A, atol=atol, rtol=rtol, hermitian=hermitian)
+        return into(out, linalg_matrix_rank, input, atol=atol, rtol=rtol, hermitian=hermitian)
     try:
         atol_h, atol_kind, atol_i, atol_f = read_operand_or_none(atol)
         rtol_h, rtol_kind, rtol_i, rtol_f = read_operand_or_none(rtol)
-        out = py_linalg_matrix_rank(A, atol_h, atol_kind, atol_i, atol_f, rtol_h, rtol_kind, rtol_i, rtol_f, hermitian)
+        out = py_linalg_matrix_rank(input, atol_h, atol_kind, atol_i, atol_f, rtol_h, rtol_kind, rtol_i, rtol_f, hermitian)
     except BAD_ARGUMENTS as error:
-        return otherwise(error, linalg_matrix_rank, "matrix_rank", "A:tensor atol:operand? rtol:operand? hermitian:bool", A, atol, rtol, hermitian)
+        return otherwise(error, linalg_matrix_rank, "matrix_rank", "input:tensor atol:operand? rtol:operand? hermitian:bool", input, atol, rtol, hermitian)
     if out is None:
         raise fail()
     return out
@@ -6141,56 +6147,56 @@ def linalg_lstsq(A, B, rcond=None, *, driver=None, out=None):
     return linalg_lstsq_result((wrap(out[0]), wrap(out[1]), wrap(out[2]), wrap(out[3])))
 
 
-def linalg_cond(A, p=None, *, out=None):
-    """norm(A, p) * norm(inv(A), p); by singular values, for 2 and -2, also of matrices that
-    are not square.
+def linalg_cond(input=MISSING, p=None, *, out=None, **names):
+    """norm(input, p) * norm(inv(input), p); by singular values, for 2 and -2, also of matrices
+    that are not square.
 
     Args:
-        A: Matrices [..., n, n] of float32 or float64.
         p: The norm's order, as of linalg_matrix_norm; absent: 2.
     """
+    if names:
+        input, = by_own_names(linalg_cond, names, input=input)
     if out is not None:
-        return into(out, linalg_cond, A, p)
+        return into(out, linalg_cond, input, p)
     try:
         p_kind, p_i, p_f = read_scalar_or_none(p)
-        out = py_linalg_cond(A, p_kind, p_i, p_f)
+        out = py_linalg_cond(input, p_kind, p_i, p_f)
     except BAD_ARGUMENTS as error:
-        return otherwise(error, linalg_cond, "cond", "A:tensor p:scalar?", A, p)
+        return otherwise(error, linalg_cond, "cond", "input:tensor p:scalar?", input, p)
     if out is None:
         raise fail()
     return out
 
 
-def linalg_cond_named(A, p, *, out=None):
-    """linalg_cond by a norm that has a name. Python calls it by cond(A, 'fro').
+def linalg_cond_named(input=MISSING, p=MISSING, *, out=None, **names):
+    """linalg_cond by a norm that has a name. Python calls it by cond(input, 'fro').
 
     Args:
-        A: Matrices [..., n, n] of float32 or float64.
         p: fro or nuc.
     """
+    if names:
+        input, = by_own_names(linalg_cond_named, names, input=input)
     if out is not None:
-        return into(out, linalg_cond_named, A, p)
+        return into(out, linalg_cond_named, input, p)
     try:
-        out = py_linalg_cond_named(A, c_string(p))
+        out = py_linalg_cond_named(input, c_string(p))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, linalg_cond_named, "linalg_cond_named", "A:tensor p:str", A, p)
+        return otherwise(error, linalg_cond_named, "linalg_cond_named", "input:tensor p:str", input, p)
     if out is None:
         raise fail()
     return out
 
 
-def linalg_matrix_exp(A, *, out=None):
-    """The exponential of matrices: the sum of A^k / k!.
-
-    Args:
-        A: Matrices [..., n, n] of float32 or float64.
-    """
+def linalg_matrix_exp(input=MISSING, *, out=None, **names):
+    """The exponential of matrices: the sum of input^k / k!."""
+    if names:
+        input, = by_own_names(linalg_matrix_exp, names, input=input)
     if out is not None:
-        return into(out, linalg_matrix_exp, A)
+        return into(out, linalg_matrix_exp, input)
     try:
-        out = py_linalg_matrix_exp(A)
+        out = py_linalg_matrix_exp(input)
     except BAD_ARGUMENTS as error:
-        return otherwise(error, linalg_matrix_exp, "matrix_exp", "A:tensor", A)
+        return otherwise(error, linalg_matrix_exp, "matrix_exp", "input:tensor", input)
     if out is None:
         raise fail()
     return out
@@ -6211,19 +6217,21 @@ def matrix_exp(input=MISSING, *, out=None, **names):
     return out
 
 
-def linalg_tensorinv(A, ind=2, *, out=None):
-    """The inverse of tensordot by A: tensordot(tensorinv(A, ind), A, ind) is the identity.
+def linalg_tensorinv(input=MISSING, ind=2, *, out=None, **names):
+    """The inverse of tensordot by input: tensordot(tensorinv(input, ind), input, ind) is the
+    identity.
 
     Args:
-        A: A tensor whose first `ind` sizes have the product of the others.
         ind: How many dimensions are rows.
     """
+    if names:
+        input, = by_own_names(linalg_tensorinv, names, input=input)
     if out is not None:
-        return into(out, linalg_tensorinv, A, ind)
+        return into(out, linalg_tensorinv, input, ind)
     try:
-        out = py_linalg_tensorinv(A, ind)
+        out = py_linalg_tensorinv(input, ind)
     except BAD_ARGUMENTS as error:
-        return otherwise(error, linalg_tensorinv, "tensorinv", "A:tensor ind:i64", A, ind)
+        return otherwise(error, linalg_tensorinv, "tensorinv", "input:tensor ind:i64", input, ind)
     if out is None:
         raise fail()
     return out

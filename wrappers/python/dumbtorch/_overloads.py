@@ -363,6 +363,8 @@ def repeat_interleave(input=MISSING, repeats=None, dim=None, *, output_size=None
     """repeat_interleave(input, repeats, dim); repeat_interleave(repeats) is of 0, 1, 2, ..."""
     if names:
         input, dim = by_own_names(repeat_interleave, names, input=input, dim=dim)
+    if input is MISSING and dim is None:
+        input, repeats = (MISSING if repeats is None else repeats), None
     if repeats is None and isinstance(input, TensorBase):
         if input.dim() != 1:
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")

@@ -45,23 +45,27 @@ def norm(input=MISSING, ord=None, dim=None, keepdim=False, *, dtype=None, out=No
     return matrix_norm(input, ord, dim, keepdim, dtype=dtype, out=out)
 
 
-def cond(A, p=None, *, out=None):
-    """norm(A, p) * norm(inv(A), p), by singular values where p is None, 2 or -2."""
+def cond(input=MISSING, p=None, *, out=None, **names):
+    """norm(input, p) * norm(inv(input), p), by singular values where p is None, 2 or -2."""
     function = _ops.linalg_cond_named if isinstance(p, str) else _ops.linalg_cond
-    return function(A, p, out=out)
+    return function(input, p, out=out, **names)
 
 
-def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
+def pinv(input=MISSING, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None, **names):
     """The pseudo-inverse; `rcond` is an older name of `rtol`."""
     rtol = rcond if rtol is None else rtol
-    return _ops.linalg_pinv(A, atol=atol, rtol=rtol, hermitian=hermitian, out=out)
+    return _ops.linalg_pinv(input, atol=atol, rtol=rtol, hermitian=hermitian, out=out, **names)
 
 
-def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
+def matrix_rank(
+    input=MISSING, tol=None, hermitian=False, *, atol=None, rtol=None, out=None, **names
+):
     """How many singular values are not 0; `tol` is an older name of `atol`, with 0 for `rtol`."""
     if tol is not None:
         atol, rtol = tol, 0.0
-    return _ops.linalg_matrix_rank(A, atol=atol, rtol=rtol, hermitian=hermitian, out=out)
+    return _ops.linalg_matrix_rank(
+        input, atol=atol, rtol=rtol, hermitian=hermitian, out=out, **names
+    )
 
 
 def _order_of(name):
