@@ -174,5 +174,5 @@ KEPT_FOR = {
     ("VdotBackward0", "self"): [1],
 }
 ATTENTION = "ScaledDotProductFlashAttentionForCpuBackward0"
-# The same of attention in float64 on a GPU, where it is made of products, in PyTorch too.
-KEPT_BY_PRODUCTS = {"query": [1], "key": [0], "value": [0, 1], "output": [], "attn_mask": []}
+# The same of attention in float64 on a GPU, where it is made of products (of the query times a factor), in PyTorch too.
+KEPT_BY_PRODUCTS = {"query": [], "key": [0], "value": [0, 1], "output": [], "attn_mask": []}
