@@ -458,7 +458,8 @@ def _(c: Case) -> bool:
     detached = c.named(" ".join(re.findall(r"\bx\d+(?=\.detach_\(\))", c.history)))
     stays = any(x._base is y and y._version for x in c.derived for y in detached)
     more = c.aspect == "type" and c.difference.theirs == "None"
-    return stays and (more or c.only_ours_raises("derivative for aten::.* is not implemented"))
+    refused = f"derivative for aten::.* is not implemented|{SECOND_TIME}"
+    return stays and (more or c.only_ours_raises(refused))
 
 
 # PyTorch's op has kept a view of what was detached.

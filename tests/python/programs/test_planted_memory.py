@@ -1,0 +1,83 @@
+"""Strides, and what is kept, that a rule for a documented difference might hide: here something else is wrong."""
+
+import dumbtorch as dt
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
+
+from programs.compare import compare  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def fault(monkeypatch):
+    """`t.fault(right, wrong)`: wrong here alone."""
+    monkeypatch.setattr(torch, "fault", lambda right, wrong: right, raising=False)
+    monkeypatch.setattr(dt, "fault", lambda right, wrong: wrong, raising=False)
+
+
+PLANTED = {
+    "an angle in another order": (
+        "strides",
+        """
+x1 = t.ones(3, 2)
+x2 = x1.deg2rad() if t.fault(True, False) else x1.t().contiguous().t().deg2rad()
+""",
+    ),
+    "a sum with an expanded operand of another dtype in another order": (
+        "strides",
+        """
+x1, x2 = t.ones(2, 1, dtype=t.int64).expand(2, 3), t.ones(2, 3)
+x3 = x1 + x2 if t.fault(True, False) else (x1.t() + x2.t().contiguous()).t()
+""",
+    ),
+    "the strides of an angle that are no dimension's of size 1": (
+        "values",
+        """
+x1 = t.ones(1, 3).deg2rad()
+n1, n2 = x1.as_strided((1, 3), (3, t.fault(1, 0))).stride()
+""",
+    ),
+    "a factor of elements is a copy, beside a product of what is gone": (
+        "raised",
+        """
+x1, x2, x3 = t.ones(2, 2).requires_grad_(), t.ones(2, 2), t.ones(2, 2)
+x4 = x3 @ x3
+del x3
+x5 = x1 * (t.fault(x2.clone(), x2))
+x2.add_(1.0)
+x5.sum().backward()
+""",
+    ),
+    "a view that leads nowhere is lost, of what was not detached": (
+        "raised",
+        """
+x1 = t.ones(2).requires_grad_()
+x2 = x1.cos()
+x3 = x2[:]
+x3.sum().backward(retain_graph=t.fault(True, False))
+with t.no_grad():
+    x2.mul_(2.0)
+x3.sum().backward()
+""",
+    ),
+    "a weight on padding is finite": (
+        "values",
+        """
+x1 = t.ones(1, 1, 1, 1)
+x2 = t.conv2d(x1, x1, t.zeros(1), 1, 1) * t.fault(1, t.nan)
+""",
+    ),
+    "an infinite weight without padding": (
+        "values",
+        """
+x1, x2 = t.ones(1, 1, 1, 1), t.tensor([[[[t.inf]]]])
+x3 = t.conv2d(x1, x2, t.zeros(1), 1) * t.fault(1, t.nan)
+""",
+    ),
+}
+
+
+@pytest.mark.parametrize("aspect, program", PLANTED.values(), ids=PLANTED.keys())
+def test_planted(aspect, program):
+    found = compare(program)
+    assert found is not None and found.aspect == aspect
