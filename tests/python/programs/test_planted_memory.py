@@ -1,4 +1,4 @@
-"""Strides, and what is kept, that a rule for a documented difference might hide: here something else is wrong."""
+"""What a rule for a documented difference might hide of strides, of what is kept, and of numbers: something else is wrong."""
 
 import dumbtorch as dt
 import pytest
@@ -58,6 +58,13 @@ x3.sum().backward(retain_graph=t.fault(True, False))
 with t.no_grad():
     x2.mul_(2.0)
 x3.sum().backward()
+""",
+    ),
+    "no part of a number that the dtype holds": (
+        "values",
+        """
+x1 = t.tensor([0.5], dtype=t.float16)
+x2 = x1.add(t.fault(t.inf, 6e4), alpha=0)
 """,
     ),
     "a weight on padding is finite": (
