@@ -1,4 +1,4 @@
-"""What a rule for a documented difference might hide of strides, of what is kept, and of numbers: something else is wrong."""
+"""What a rule for a documented difference might hide of strides, of what is kept, and of numbers: here it is wrong."""
 
 import dumbtorch as dt
 import pytest
@@ -16,6 +16,14 @@ def fault(monkeypatch):
 
 
 PLANTED = {
+    "the gradient of a loss whose last target is the blank is doubled": (
+        "values",
+        """
+x1 = t.arange(12.0).reshape(4, 1, 3).sin().log_softmax(2).requires_grad_()
+x2 = t.nn.functional.ctc_loss(x1, t.tensor([[1, 0]]), t.tensor([4]), t.tensor([2]))
+x2.backward(t.tensor(t.fault(1.0, 2.0)))
+""",
+    ),
     "an angle in another order": (
         "strides",
         """
