@@ -38,6 +38,14 @@ x1, x2 = t.ones(2, 1, dtype=t.int64).expand(2, 3), t.ones(2, 3)
 x3 = x1 + x2 if t.fault(True, False) else (x1.t() + x2.t().contiguous()).t()
 """,
     ),
+    "the gradient of a window is doubled, beside one whose sum is 0": (
+        "values",
+        """
+x1 = t.tensor([[0.5, -0.5, 1.0, 2.0]]).requires_grad_()
+x2 = t.nn.functional.lp_pool1d(x1, 3.0, 2)
+x2.backward(t.tensor([[0.0, t.fault(1.0, 2.0)]]))
+""",
+    ),
     "the strides of an angle that are no dimension's of size 1": (
         "values",
         """
