@@ -48,7 +48,7 @@ def _(c: Case) -> bool:
     def overflows(ours, theirs):
         return (ours.isfinite() & theirs.isinf()) | (~ours.isnan() & theirs.isnan())
 
-    return c.derives("SoftMarginLoss", "Hypot") and all_that_differ(c, overflows)
+    return c.derives("SoftMarginLoss", "Hypot", "Atan2") and all_that_differ(c, overflows)
 
 
 @documented("**Where PyTorch is wrong**")

@@ -46,6 +46,15 @@ x2 = t.nn.functional.lp_pool1d(x1, 3.0, 2)
 x2.backward(t.tensor([[0.0, t.fault(1.0, 2.0)]]))
 """,
     ),
+    "the gradient of an angle is NaN": (
+        "values",
+        """
+x1 = t.tensor([1e30, 1.0], requires_grad=True)
+x1.register_hook(lambda g: g * t.fault(1, t.tensor([1.0, t.nan])))
+x2 = x1.arctan2(x1)
+x2.backward(x1)
+""",
+    ),
     "the strides of an angle that are no dimension's of size 1": (
         "values",
         """
