@@ -68,10 +68,10 @@ def _(c: Case) -> bool:
     return c.aspect == "strides" and returned
 
 
-# What a product has, or what takes several steps here or there.
+# What a product has, what an index of tensors chooses, or what takes several steps here or there.
 SIZE_1 = (
-    r"matmul\(|@|solve_triangular\(|attention\(|\b(angle|bernoulli|deg2rad|entr|hardtanh|isclose|isfinite|isin|isinf"
-    r"|isneginf|isposinf|log_ndtr|normal|pow|rad2deg|relu6)\("
+    r"matmul\(|@|solve_triangular\(|attention\(|\bconv1d\(|x\d+\[[^\]]*(?:x\d+|\[)|\b(?:angle|bernoulli|deg2rad|entr"
+    r"|hardtanh|isclose|isfinite|isin|isinf|isneginf|isposinf|log_ndtr|normal|pow|rad2deg|relu6)\("
 )
 
 
