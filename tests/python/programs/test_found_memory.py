@@ -558,6 +558,13 @@ x3.sum().backward()
 x1, x2 = t.ones(2, 1).expand(2, 3), t.ones(3, 2).t()
 x3 = t.nextafter(x1, x2)
 """,
+    "the constant derivative of a power of what is a factor": """
+x1, x2 = t.ones(1, 1, 1, 2), t.zeros(1, 2, 1, 2).requires_grad_()
+x3 = t.nn.functional.scaled_dot_product_attention(x1, x2, x1.expand(1, 2, 1, 2))
+x4 = t.pow(x3, 0)
+x5, = t.autograd.grad(x4.sum(), [x2], create_graph=True)
+n1, n2 = t.autograd.grad(x5.sum(), [x3, x4], allow_unused=True)
+""",
     "remainders by what lies beside 0": """
 x1 = t.tensor([0.0] * 8 + [-0.5], dtype=t.float64)
 x2 = t.nn.functional.relu(x1)

@@ -1,4 +1,4 @@
-"""What a rule for a documented difference might hide of strides, of what is kept, and of numbers: here it is wrong."""
+"""What a rule for a documented difference might hide of strides, gradients and numbers: here it is wrong."""
 
 import dumbtorch as dt
 import pytest
@@ -53,6 +53,14 @@ x1 = t.tensor([1e30, 1.0], requires_grad=True)
 x1.register_hook(lambda g: g * t.fault(1, t.tensor([1.0, t.nan])))
 x2 = x1.arctan2(x1)
 x2.backward(x1)
+""",
+    ),
+    "the derivative of a power of 0 is not 0": (
+        "type",
+        """
+x1 = t.ones(2).requires_grad_()
+x2 = x1.pow(0)
+x3 = t.autograd.grad(x2.sum(), x1, allow_unused=True)[0] + 1 if t.fault(False, True) else None
 """,
     ),
     "the strides of an angle that are no dimension's of size 1": (
