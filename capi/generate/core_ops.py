@@ -326,7 +326,8 @@ def _row(f: Function) -> str:
         "true" if e.numbers_fit else "false",
         "true" if e.counts_bools else "false",
         "true" if e.wide_numbers else "false",
-        "true" if e.shapeless_number else "false",
+        "true" if e.shapeless_numbers else "false",
+        "true" if e.keeps_strides else "false",
         f'"{e.refused_by}"' if e.refused_by else "nullptr",
         f'"{e.scalar_kernel}"' if e.scalar_kernel else "nullptr",
     ]

@@ -169,7 +169,8 @@ class Elementwise:
     flat: bool = False  # the gradient is constant in the inputs where it is differentiable
     counts_bools: bool = False  # bools alone meet in int64
     wide_numbers: bool = False  # beside narrow floats, a number keeps all its digits
-    shapeless_number: bool = False  # one in the last place has no part in the result's strides
+    shapeless_numbers: bool = False  # those in the last places have no part in the result's strides
+    keeps_strides: bool = False  # the result has those of a copy of the first input
     # PyTorch's sentence if all inputs are bool; "" when bool is fine.
     bool_error: str = ""
     mixed_bool_error: str = ""

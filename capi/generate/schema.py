@@ -52,8 +52,8 @@ _FUNCTION_KEYS = {
     "sig", "doc", "args", "returns", "since", "method", "in", "python", "operator", "property",
     "public", "header", "core", "errors", "view", "blocks", "runs",
     "class", "y", "out", "bool", "let", "grad", "inplace", "fits", "refused_by", "bool_error",
-    "mixed_bool_error", "scalar_kernel", "counts_bools", "wide_numbers", "shapeless_number", "flat",
-    "inplace_argument",
+    "mixed_bool_error", "scalar_kernel", "counts_bools", "wide_numbers", "shapeless_numbers",
+    "keeps_strides", "flat", "inplace_argument",
     "takes_out", "gives_back", "activation", "autocast", "same_sizes",
 }  # fmt: skip
 
@@ -368,7 +368,8 @@ def _elementwise(row: dict, args) -> Elementwise:
         flat=row.get("flat", False),
         counts_bools=row.get("counts_bools", False),
         wide_numbers=row.get("wide_numbers", False),
-        shapeless_number=row.get("shapeless_number", False),
+        shapeless_numbers=row.get("shapeless_numbers", False),
+        keeps_strides=row.get("keeps_strides", False),
         bool_error=row.get("bool_error", ""),
         mixed_bool_error=row.get("mixed_bool_error", ""),
         scalar_kernel=row.get("scalar_kernel", ""),

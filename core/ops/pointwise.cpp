@@ -12,17 +12,29 @@
 namespace dt {
 namespace {
 
-Dims output_strides(const PointwiseRow& row, Span<const OperandRef> inputs, const Dims& sizes) {
+// PyTorch copies operands of another dtype to the common one first: the order of the copy counts.
+Tensor order_of(const OperandRef& input, DType common) {
+  if (input.is_number()) return Tensor();
+  const Tensor& x = input.tensor();
+  return x.dtype() == common ? x : make_alias(x, x.sizes(), dense_strides(x), x.offset());
+}
+
+Dims output_strides(const PointwiseRow& row, Span<const OperandRef> inputs, const Dims& sizes,
+                    DType common) {
   bool row_major = true;
   for (const OperandRef& x : inputs) row_major &= x.is_number() || is_row_major(x.tensor());
   if (row_major) return contiguous_strides(sizes);
+  if (row.keeps_strides) return dense_strides(inputs[0].tensor());
+  // A number is an operand of another shape, unless it has none.
+  int64_t n = inputs.size();
+  while (row.shapeless_numbers && inputs[n - 1].is_number()) --n;
   Tensor tensors[kMaxPointwiseInputs];
-  for (int64_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].is_number()) tensors[i] = inputs[i].tensor();
+  if (is_logic(row)) common = result_type(inputs);
+  for (int64_t i = 0; i < n; ++i) {
+    const bool condition = row.bool_inputs >> i & 1 && !is_logic(row);
+    tensors[i] = condition ? inputs[i].tensor() : order_of(inputs[i], common);
   }
-  // A number is an operand of another shape.
-  const bool alone = row.shapeless_number && inputs[inputs.size() - 1].is_number();
-  return elementwise_strides(sizes, {tensors, inputs.size() - alone});
+  return elementwise_strides(sizes, {tensors, n});
 }
 
 // `given` are the inputs before those of narrow dtypes were made alike.
@@ -38,8 +50,8 @@ Tensor computed(const PointwiseRow& row, Span<const OperandRef> inputs,
   }
   const Dims sizes = common_sizes(inputs);
   const DType dtype = row.bool_out ? kMaskDType : common;
-  const Tensor y =
-      make_empty_strided(sizes, output_strides(row, inputs, sizes), dtype, common_device(inputs));
+  const Tensor y = make_empty_strided(sizes, output_strides(row, inputs, sizes, common), dtype,
+                                      common_device(inputs));
   call_forward(row, inputs, y, common, attributes);
   if (must_record(row, inputs, dtype)) {
     auto* node = new PointwiseNode(row, inputs, attributes, given);

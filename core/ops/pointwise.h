@@ -53,11 +53,12 @@ struct PointwiseRow {
   // What the formula of gradient i mentions: bit k for input k, and kReadsResult.
   uint8_t reads[kMaxPointwiseInputs];
   void (*gradient)(PointwiseGradient&);  // the formulas over Tensors
-  bool flat;              // they are constant in the inputs where they are differentiable
-  bool numbers_fit;       // a number that the common dtype cannot hold is refused, not wrapped
-  bool counts_bools;      // bools alone meet in int64
-  bool wide_numbers;      // beside narrow floats, a number keeps all its digits
-  bool shapeless_number;  // a number in the last place has no part in the result's strides
+  bool flat;               // they are constant in the inputs where they are differentiable
+  bool numbers_fit;        // a number that the common dtype cannot hold is refused, not wrapped
+  bool counts_bools;       // bools alone meet in int64
+  bool wide_numbers;       // beside narrow floats, a number keeps all its digits
+  bool shapeless_numbers;  // numbers in the last places have no part in the result's strides
+  bool keeps_strides;      // the result has those of a copy of the first input
   // PyTorch's name of the kernel that refuses integers (kFloat) or floats (kInteger); null: its
   // kFloat ops take integers.
   const char* refused_by;

@@ -65,6 +65,48 @@ def test_the_order_behind_a_broadcast_dimension(name, both, same):
     same(*both(run))
 
 
+MIXED = {
+    "one operand": lambda t, x, y: t.sin(x),
+    "one operand twice": lambda t, x, y: t.atan2(x, x),
+    "sum": lambda t, x, y: x + y,
+    "product": lambda t, x, y: y * x,
+    "three": lambda t, x, y: t.addcmul(x, x, y),
+    "where": lambda t, x, y: t.where(y > 1, x, y),
+    "comparison": lambda t, x, y: x == y,
+    "logic": lambda t, x, y: t.logical_and(x, y),
+    "clamp": lambda t, x, y: x.clamp(0, 1),
+    "clamp_min": lambda t, x, y: x.clamp(min=0),
+    "lerp": lambda t, x, y: y.lerp(y, 0.5),
+    "hardtanh": lambda t, x, y: t.nn.functional.hardtanh(x.to(y.dtype)),
+    "relu6": lambda t, x, y: t.nn.functional.relu6(x.to(y.dtype)),
+    "prelu": lambda t, x, y: t.nn.functional.prelu(x.to(y.dtype), t.ones(1, dtype=y.dtype)),
+    "nan_to_num": lambda t, x, y: x.to(y.dtype).nan_to_num(),
+}
+
+
+# Also in dimensions of size 1, of memory with gaps and of what is expanded, beside another dtype.
+@pytest.mark.parametrize("name", MIXED)
+@pytest.mark.parametrize(
+    "dtype, other", [("float32", "float32"), ("int64", "float32"), ("bool", "float64")]
+)
+def test_the_strides_of_elementwise_results(name, dtype, other, both):
+    def run(t):
+        x = t.ones(200, dtype=getattr(t, dtype))
+        shapes = [
+            ((1, 1), (2, 2)), ((2, 1), (1, 7)), ((2, 1), (3, 7)), ((3, 1, 2), (1, 9, 3)),
+            ((1, 3, 2), (0, 1, 3)), ((2, 3, 3), (9, 1, 0)), ((2, 1, 3, 3), (0, 7, 3, 9)),
+            ((1, 2, 1, 1), (6, 9, 2, 6)),
+        ]  # fmt: skip
+        found = {}
+        for sizes, strides in shapes:
+            y = t.ones(sizes[::-1], dtype=getattr(t, other)).permute(*range(len(sizes) - 1, -1, -1))
+            found[sizes] = MIXED[name](t, x.as_strided(sizes, strides), y).stride()
+        return found
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
 @pytest.mark.parametrize("index", [(slice(None, None, 2),), (slice(None), slice(1, 3)), (0,)])
 def test_a_deep_copy_has_the_strides_of_a_view(index, both, same):
     def run(t):

@@ -80,7 +80,7 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   DT_CHECK(eps >= 0, kRuntimeError, "eps must be non-negative, got: ", eps);
   const Dims sizes = broadcast_sizes(x1.sizes(), x2.sizes());
   const auto direction = [&](const Tensor& input) {
-    const Tensor x = expand(to_dtype(input, common), sizes);
+    const Tensor x = expand(is_floating(input.dtype()) ? input : to_dtype(input, common), sizes);
     const Tensor length = clone(norm(x, 2, {{dim}}, true));
     {
       const GradMode no_grad(false);

@@ -59,8 +59,9 @@ Tensor addr(const Tensor& input, const Tensor& vec1, const Tensor& vec2, const S
 Tensor inner(const Tensor& input, const Tensor& other) {
   if (input.ndim() == 0 || other.ndim() == 0) return mul(input, other);
   check_inner(input, other);
-  if (input.ndim() == 1 && other.ndim() == 1) return autocast::dot(input, other);
-  return tensordot_dims(input, other, {-1}, {-1});
+  if (input.ndim() > 1 || other.ndim() > 1) return tensordot_dims(input, other, {-1}, {-1});
+  // What meets one element is summed by itself, as in tensordot: of a sum nothing is kept.
+  return autocast::dot(other.numel() == 1 ? sum(input, {{0}}, true, input.dtype()) : input, other);
 }
 
 Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim) {

@@ -120,8 +120,12 @@ bool narrow_operands(const PointwiseRow& row, Span<const OperandRef> inputs, DTy
   return any;
 }
 
+bool is_logic(const PointwiseRow& row) {
+  return row.inputs > 1 && row.bool_inputs == (1 << row.inputs) - 1;
+}
+
 bool meet_in_logic(const PointwiseRow& row, Span<const OperandRef> inputs, Operand* out) {
-  if (row.inputs < 2 || row.bool_inputs != (1 << row.inputs) - 1) return false;
+  if (!is_logic(row)) return false;
   const DType common = result_type(inputs);
   bool any = false;
   for (int i = 0; i < row.inputs; ++i) {

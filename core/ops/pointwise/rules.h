@@ -21,6 +21,8 @@ bool keeps_digits(const PointwiseRow& row, const Operand& x, int i, DType common
 bool narrow_operands(const PointwiseRow& row, Span<const OperandRef> inputs, DType common,
                      int first, Operand* out);
 
+// Whether all of its operands are truth values, which meet in one dtype before they become such.
+bool is_logic(const PointwiseRow& row);
 // The truth values of logic are those of the dtype in which the operands meet, where a 0-d tensor
 // may wrap around, or be rounded, to 0. Fills `out`; tells whether an operand had to be changed.
 bool meet_in_logic(const PointwiseRow& row, Span<const OperandRef> inputs, Operand* out);

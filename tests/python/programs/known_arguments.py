@@ -215,7 +215,8 @@ def _(c: Case) -> bool:
 # The same beside a tensor, which PyTorch takes for infinite.
 @documented("**Numbers beyond a narrow dtype**")
 def _(c: Case) -> bool:
-    lost = all_that_differ(c, lambda ours, theirs: ours.isinf() & theirs.isnan())
+    by_0 = re.search(r"\balpha=(0|False)\b", c.statement) is not None
+    lost = all_that_differ(c, lambda ours, theirs: (ours.isinf() | by_0) & theirs.isnan())
     return lost and names_number_beyond(c, c.statement)
 
 
@@ -297,8 +298,9 @@ def fits_in_each(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 @documented("**Padding** of a convolution")
 def _(c: Case) -> bool:
-    by_name = ".*padding" if c.device == "cpu" else ""
-    padded = re.search(r"[cC]onv\dd\(" + by_name, c.called) is not None
+    # By name, or as the fifth argument.
+    padding = r"(.*padding|(([^(),]|\([^()]*\))+,){4})" if c.device == "cpu" else ""
+    padded = re.search(rf"[cC]onv\dd\({padding}", c.called) is not None
     padded = padded or c.derives("Convolution")
     given = any(not x.detach().isfinite().all() for x in c.used if x.dtype.is_floating_point)
     return padded and given and only_the_infinite_differs(c)

@@ -216,6 +216,10 @@ def _(c: Case) -> bool:
     return less and any(has_node(x, "PreluKernel") for x in c.used)
 
 
+def is_of_zeros(described: str) -> bool:
+    return re.search("[1-9]", re.sub(r"\S+ ", "", described, count=1)) is None
+
+
 def has_low_power(x: object) -> bool:
     """Whether its graph in PyTorch has a power of 0, such as the second derivative of a square is made of."""
     powers = (
@@ -231,7 +235,9 @@ def _(c: Case) -> bool:
     about_graph = c.aspect in ("requires_grad", "is_leaf", "grad_fn")
     about_graph = about_graph or c.only_ours_raises(f"{UNUSED}|not require grad")
     zeros = isinstance(c.theirs, torch.Tensor) and not c.theirs.any()
-    about_graph = about_graph or (c.aspect == "type" and c.difference.ours == "None" and zeros)
+    lost = c.difference.theirs == "None" and is_of_zeros(c.difference.ours)
+    lost = lost or (c.difference.ours == "None" and zeros)
+    about_graph = about_graph or (c.aspect == "type" and lost)
     about = [*c.used, c.theirs]
     return about_graph and is_derivative(c) and any(map(has_low_power, about))
 
@@ -279,7 +285,7 @@ def _(c: Case) -> bool:
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
     linear = c.derives("Convolution", "NativeBatchNorm", "NativeGroupNorm")
-    zeros = not re.search("[1-9]", re.sub(r"\S+ ", "", c.difference.ours, count=1))
+    zeros = is_of_zeros(c.difference.ours)
     none = c.aspect == "type" and c.difference.theirs == "None"
     outside = (
         c.aspect == "requires_grad" and c.difference.ours == "True" and c.derives("Convolution")
@@ -458,7 +464,8 @@ def _(c: Case) -> bool:
     detached = c.named(" ".join(re.findall(r"\bx\d+(?=\.detach_\(\))", c.history)))
     stays = any(x._base is y and y._version for x in c.derived for y in detached)
     more = c.aspect == "type" and c.difference.theirs == "None"
-    return stays and (more or c.only_ours_raises("derivative for aten::.* is not implemented"))
+    refused = f"derivative for aten::.* is not implemented|{SECOND_TIME}"
+    return stays and (more or c.only_ours_raises(refused))
 
 
 # PyTorch's op has kept a view of what was detached.

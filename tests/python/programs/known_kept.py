@@ -41,8 +41,9 @@ def _(c: Case) -> bool:
     # PyTorch may keep scaled ones.
     attention = c.named("\n".join(s for s in calls if "scaled_dot_product_attention(" in s))
     kept += [x for x in attention if x._version and c.device != "cpu"]
+    forgotten = set(re.findall(r"\bx\d+", "\n".join(calls))) - c.tensors.keys()
     products = c.derives("LogSoftmax", "Mm", "Bmm", "Mv")
-    return products and len(kept) > 0
+    return products and (len(kept) > 0 or len(forgotten) > 0)
 
 
 # Targets of positions in another order: PyTorch keeps a copy.

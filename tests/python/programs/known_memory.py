@@ -35,23 +35,7 @@ def _(c: Case) -> bool:
 
 @documented("**Memory order**")
 def _(c: Case) -> bool:
-    return c.aspect == "strides" and re.search(r"\bldexp\(", c.statement) is not None
-
-
-# Of an expanded operand that PyTorch converts first.
-@documented("**Memory order**")
-def _(c: Case) -> bool:
-    given = [x for x in c.used if x is not c.theirs]
-    if c.aspect != "strides":
-        return False
-    to_floats = (
-        isinstance(c.theirs, torch.Tensor) and c.theirs.is_floating_point()
-    )  # what computes in floats converts all integers
-    return any(
-        repeats(x) and (x.dtype is not y.dtype or (to_floats and not x.is_floating_point()))
-        for x in given
-        for y in given
-    )
+    return c.aspect == "strides" and re.search(r"\b(ldexp|nextafter)\(", c.statement) is not None
 
 
 @documented("**Memory order**")
@@ -84,11 +68,16 @@ def _(c: Case) -> bool:
     return c.aspect == "strides" and returned
 
 
+# What a product has, what an index of tensors chooses, or what takes several steps here or there.
+SIZE_1 = (
+    r"matmul\(|@|solve_triangular\(|attention\(|\bconv1d\(|x\d+\[[^\]]*(?:x\d+|\[)|\b(?:angle|bernoulli|deg2rad|entr"
+    r"|hardtanh|isclose|isfinite|isin|isinf|isneginf|isposinf|log_ndtr|normal|pow|rad2deg|relu6)\("
+)
+
+
 @documented("**Memory order**")
 def _(c: Case) -> bool:
-    if ".stride()" not in c.statement or not re.search(
-        r"matmul\(|@|solve_triangular\(|attention\(", c.history
-    ):
+    if ".stride()" not in c.statement or not re.search(SIZE_1, c.history):
         return False
     steps = re.findall(r"\bn\d+", c.statement)  # one for each dimension
     d = steps.index(c.difference.place)

@@ -358,7 +358,8 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     sums = [n for x in c.derived for n in graph_of(x) if n.name().startswith("Abs")]
     nearly = any(keeps(n, lambda x: smallest_of(x) <= 1e-5 * max(1.0, largest(x))) for n in sums)
-    return c.aspect == "values" and nearly and c.derives("Sign") and "lp_pool" in c.history
+    pooled = nearly and c.derives("Sign") and "lp_pool" in c.history
+    return c.aspect == "values" and pooled and is_within_noise(c)
 
 
 def smallest_of(x: torch.Tensor) -> float:

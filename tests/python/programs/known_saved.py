@@ -260,12 +260,15 @@ def _(c: Case) -> bool:
 COPIED_IN_ORDER = {
     ("ConvolutionBackward0", "input"),
     ("EmbeddingBagBackward0", "per_sample_weights"),
+    ("FusedRmsNormBackward0", "weight"),
     ("GridSampler2DBackward0", "grid"),
     ("GridSampler2DBackward0", "input"),
     ("GridSampler3DBackward0", "grid"),
     ("GridSampler3DBackward0", "input"),
     ("NativeBatchNormBackward0", "input"),
+    ("NativeBatchNormBackward0", "weight"),
     ("NativeLayerNormBackward0", "input"),
+    ("NativeLayerNormBackward0", "weight"),
 }
 
 

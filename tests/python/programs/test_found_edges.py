@@ -8,6 +8,14 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "a last target that is the blank": """
+x1 = t.arange(30.0).reshape(5, 2, 3).sin().log_softmax(2).requires_grad_()
+x2 = t.nn.functional.ctc_loss(x1, t.tensor([[1, 0], [0, 2]]), t.tensor([5, 4]), t.tensor([2, 1]))
+x2.backward()
+m1 = t.nn.CTCLoss(blank=2, reduction='sum')
+x3 = t.arange(12.0).reshape(4, 3).cos().log_softmax(1).requires_grad_()
+m1(x3, t.tensor([2]), t.tensor(3), t.tensor(1)).backward()
+""",
     "zeta of the least number": """
 x1 = t.special.zeta(t.tensor([2.0, 3.0, 1.5, 1.0, t.inf, -1.0]), t.tensor(-t.inf))
 x3 = t.special.zeta(t.tensor([t.inf, 1e300], dtype=t.float64), t.tensor([[-0.5], [-1.1]]))

@@ -486,6 +486,85 @@ x1 = t.tensor([[2.75]]).expand((1, 4)).fix()
 x2 = x1.unfold(1, 3, 1)
 x2.fmod_(x2)
 """,
+    "one element with the strides of what it was part of": """
+x1 = t.tensor([[[0.0, 0.0]]])[..., 0]
+x2 = t.nn.functional.hardtanh(x1)
+n1, n2 = x2.stride()
+x3 = t.nn.functional.prelu(x1, t.ones(1)).nan_to_num()
+n3, n4 = x3.stride()
+""",
+    "a direction that was written, beside one of another dtype": """
+x1 = t.tensor([[1.5, 2.0]]).requires_grad_()
+x2 = x1 * 1
+x3 = t.nn.functional.cosine_similarity(x2, t.ones(1, 2, dtype=t.float64))
+x2.arccosh_()
+x3.backward()
+""",
+    "a factor of one element that was written": """
+x1, x2 = t.tensor([2.0]).requires_grad_(), t.tensor([3.0])
+x3 = t.inner(x2, x1)
+x2.cosh_()
+x3.backward()
+""",
+    "a batch that was multiplied and written, and has no name any more": """
+x1 = t.ones(1, 3).requires_grad_()
+x2 = t.ones(2, 3, 2)
+x3 = x1 @ x2
+x2.log1p_()
+del x2
+x3.sum().backward()
+""",
+    "a view of what was taken out of the graph, and written": """
+x1 = t.tensor([0.0]).requires_grad_()
+x2 = x1.cos()
+x3 = x2[()]
+t.autograd.backward([x2])
+with t.no_grad():
+    x2.detach_()
+    x3[()] = 0.0
+x3.backward()
+""",
+    "infinite weights on padding, by position": """
+x1, x2 = t.ones(1, 1, 1, 1), t.tensor([[[[t.inf]]]])
+x3 = t.conv2d(x1, x2, t.zeros(1), 1, 1)
+""",
+    "strides of one element that takes several steps": """
+x1 = t.arange(40.0).as_strided((3, 1, 2), (1, 9, 3))
+x2 = x1.deg2rad()
+n1, n2, n3 = x2.stride()
+x3 = t.special.entr(x1)
+n4, n5, n6 = x3.stride()
+x5 = t.conv1d(t.ones(1, 1, 3), t.ones(1, 2, 1).permute(0, 2, 1))
+n10, n11, n12 = x5.stride()
+x6 = t.zeros(4, 1, 1)[:, ::2, [0]]
+n13, n14, n15 = x6.stride()
+x4 = t.nn.functional.hardtanh(x1.to(t.int64))
+n7, n8, n9 = x4.stride()
+""",
+    "a weight of rows with gaps that was written": """
+x1 = t.ones(2, 4)[..., ::2].requires_grad_()
+x2 = t.nn.functional.layer_norm(x1, (2, 2), x1)
+with t.no_grad():
+    x1.mul_(2.0)
+x2.backward(x2)
+""",
+    "a weight of channels with gaps that was written": """
+x1, x2 = t.ones(2, 2, 2, 2).requires_grad_(), t.ones(4)[::2]
+x3 = t.nn.functional.batch_norm(x1, None, None, x2, training=True)
+x2.mul_(2.0)
+x3.sum().backward()
+""",
+    "the order of neighbours": """
+x1, x2 = t.ones(2, 1).expand(2, 3), t.ones(3, 2).t()
+x3 = t.nextafter(x1, x2)
+""",
+    "the constant derivative of a power of what is a factor": """
+x1, x2 = t.ones(1, 1, 1, 2), t.zeros(1, 2, 1, 2).requires_grad_()
+x3 = t.nn.functional.scaled_dot_product_attention(x1, x2, x1.expand(1, 2, 1, 2))
+x4 = t.pow(x3, 0)
+x5, = t.autograd.grad(x4.sum(), [x2], create_graph=True)
+n1, n2 = t.autograd.grad(x5.sum(), [x3, x4], allow_unused=True)
+""",
     "remainders by what lies beside 0": """
 x1 = t.tensor([0.0] * 8 + [-0.5], dtype=t.float64)
 x2 = t.nn.functional.relu(x1)

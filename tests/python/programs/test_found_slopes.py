@@ -443,6 +443,11 @@ x3, = t.autograd.grad(x2.sum(), x1, create_graph=True)
 x4 = t.pow(1e300, x1)
 x5, = t.autograd.grad(x4.sum(), x1, create_graph=True)
 """,
+    "an angle between sides whose squares overflow": """
+x1 = t.tensor([1e30, 1.0], requires_grad=True)
+x2 = x1.arctan2(x1)
+x2.backward(x1)
+""",
     "pooling by an infinite norm": """
 x1 = t.tensor([[[-3.0, 1.0, 2.0, -2.0]]], requires_grad=True)
 x2 = t.nn.functional.lp_pool1d(x1, t.inf, 2) + t.nn.functional.lp_pool1d(x1, -t.inf, 2)

@@ -1,0 +1,123 @@
+"""What a rule for a documented difference might hide of strides, gradients and numbers: here it is wrong."""
+
+import dumbtorch as dt
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
+
+from programs.compare import compare  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def fault(monkeypatch):
+    """`t.fault(right, wrong)`: wrong here alone."""
+    monkeypatch.setattr(torch, "fault", lambda right, wrong: right, raising=False)
+    monkeypatch.setattr(dt, "fault", lambda right, wrong: wrong, raising=False)
+
+
+PLANTED = {
+    "the gradient of a loss whose last target is the blank is doubled": (
+        "values",
+        """
+x1 = t.arange(12.0).reshape(4, 1, 3).sin().log_softmax(2).requires_grad_()
+x2 = t.nn.functional.ctc_loss(x1, t.tensor([[1, 0]]), t.tensor([4]), t.tensor([2]))
+x2.backward(t.tensor(t.fault(1.0, 2.0)))
+""",
+    ),
+    "an angle in another order": (
+        "strides",
+        """
+x1 = t.ones(3, 2)
+x2 = x1.deg2rad() if t.fault(True, False) else x1.t().contiguous().t().deg2rad()
+""",
+    ),
+    "a sum with an expanded operand of another dtype in another order": (
+        "strides",
+        """
+x1, x2 = t.ones(2, 1, dtype=t.int64).expand(2, 3), t.ones(2, 3)
+x3 = x1 + x2 if t.fault(True, False) else (x1.t() + x2.t().contiguous()).t()
+""",
+    ),
+    "the gradient of a window is doubled, beside one whose sum is 0": (
+        "values",
+        """
+x1 = t.tensor([[0.5, -0.5, 1.0, 2.0]]).requires_grad_()
+x2 = t.nn.functional.lp_pool1d(x1, 3.0, 2)
+x2.backward(t.tensor([[0.0, t.fault(1.0, 2.0)]]))
+""",
+    ),
+    "the gradient of an angle is NaN": (
+        "values",
+        """
+x1 = t.tensor([1e30, 1.0], requires_grad=True)
+x1.register_hook(lambda g: g * t.fault(1, t.tensor([1.0, t.nan])))
+x2 = x1.arctan2(x1)
+x2.backward(x1)
+""",
+    ),
+    "the derivative of a power of 0 is not 0": (
+        "type",
+        """
+x1 = t.ones(2).requires_grad_()
+x2 = x1.pow(0)
+x3 = t.autograd.grad(x2.sum(), x1, allow_unused=True)[0] + 1 if t.fault(False, True) else None
+""",
+    ),
+    "the strides of an angle that are no dimension's of size 1": (
+        "values",
+        """
+x1 = t.ones(1, 3).deg2rad()
+n1, n2 = x1.as_strided((1, 3), (3, t.fault(1, 0))).stride()
+""",
+    ),
+    "a factor of elements is a copy, beside a product of what is gone": (
+        "raised",
+        """
+x1, x2, x3 = t.ones(2, 2).requires_grad_(), t.ones(2, 2), t.ones(2, 2)
+x4 = x3 @ x3
+del x3
+x5 = x1 * (t.fault(x2.clone(), x2))
+x2.add_(1.0)
+x5.sum().backward()
+""",
+    ),
+    "a view that leads nowhere is lost, of what was not detached": (
+        "raised",
+        """
+x1 = t.ones(2).requires_grad_()
+x2 = x1.cos()
+x3 = x2[:]
+x3.sum().backward(retain_graph=t.fault(True, False))
+with t.no_grad():
+    x2.mul_(2.0)
+x3.sum().backward()
+""",
+    ),
+    "no part of a number that the dtype holds": (
+        "values",
+        """
+x1 = t.tensor([0.5], dtype=t.float16)
+x2 = x1.add(t.fault(t.inf, 6e4), alpha=0)
+""",
+    ),
+    "a weight on padding is finite": (
+        "values",
+        """
+x1 = t.ones(1, 1, 1, 1)
+x2 = t.conv2d(x1, x1, t.zeros(1), 1, 1) * t.fault(1, t.nan)
+""",
+    ),
+    "an infinite weight without padding": (
+        "values",
+        """
+x1, x2 = t.ones(1, 1, 1, 1), t.tensor([[[[t.inf]]]])
+x3 = t.conv2d(x1, x2, t.zeros(1), 1) * t.fault(1, t.nan)
+""",
+    ),
+}
+
+
+@pytest.mark.parametrize("aspect, program", PLANTED.values(), ids=PLANTED.keys())
+def test_planted(aspect, program):
+    found = compare(program)
+    assert found is not None and found.aspect == aspect
