@@ -20,9 +20,12 @@ class SchemaError(Exception):
 
 def parse(text: str) -> ast.expr:
     try:
-        return ast.parse(text, mode="eval").body
+        tree = ast.parse(text, mode="eval").body
     except SyntaxError:
         raise SchemaError(f"'{text}' is not an expression") from None
+    if any(isinstance(n, ast.Compare) and len(n.ops) > 1 for n in ast.walk(tree)):
+        raise SchemaError(f"'{text}': a comparison is of two: 'a < b and b < c'")
+    return tree
 
 
 @functools.cache

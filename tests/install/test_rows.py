@@ -72,6 +72,18 @@ def test_an_unknown_function():
     assert "sqrt takes 1 arguments" in refused(update="param = param - sqrt(lr, lr)")
 
 
+@pytest.mark.parametrize("part", ["check", "update"])
+def test_a_comparison_of_three(part):
+    """The sentence says how it is written."""
+    three = "0 <= momentum < 1"
+    rows = {
+        "check": [[three, "Invalid momentum: {momentum}"]],
+        "update": f"if {three}: param = param - lr * grad",
+    }
+    said = f"'{three}': a comparison is of two: 'a < b and b < c'"
+    assert said in refused(**{"state": {}, "update": "param = param - lr * grad", part: rows[part]})
+
+
 def test_words_of_pytorch_that_are_left_out():
     """Its choices of an implementation are arguments of the Python class only where the row names them."""
     row = {k: v for k, v in OPTIMIZER.items() if k != "state"} | {"update": "param = grad"}
