@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from . import dtypes, networks
+from . import dtypes, expr, networks
 from .core_ops import families
 from .model import (
     ARGUMENT_KINDS,
@@ -17,6 +17,7 @@ from .model import (
     Enum,
     Function,
     Kernel,
+    Layer,
     Options,
     Schema,
     SchemaError,
@@ -31,6 +32,11 @@ def check(schema: Schema) -> None:
     for table, kind in ((schema.layers, "layer"), (schema.networks, "network")):
         for row in table.values():
             _documented(f"[{kind}.{row.name}]", row.doc)
+    for layer in schema.layers.values():
+        try:
+            _calls(layer, schema)
+        except SchemaError as error:
+            raise SchemaError(f"{layer.file}.toml: [layer.{layer.name}]: {error}") from None
     for f in schema.functions.values():
         where = f"{f.file}.toml: [fn.{f.name}]"
         _kinds(where, f.args, ARGUMENT_KINDS)
@@ -86,6 +92,18 @@ def check(schema: Schema) -> None:
     _kernel_names(schema)
     _c_names(schema)
     _alphabet(schema)
+
+
+def _calls(layer: Layer, schema: Schema) -> None:
+    """What a layer's forward calls is there, and takes what it is given."""
+    texts = [layer.forward, layer.forward_activated or "0", layer.each_training_step or "0"]
+    for text in [*texts, *(c.condition for c in layer.input_checks)]:
+        for name, given in expr.calls_of(text):
+            found = schema.functions.get(name) or schema.functions.get(f"tensor_{name}")
+            if not found and name not in expr.OF_ARGUMENTS:
+                raise SchemaError(f"'{text}': there is no '{name}'")
+            if found and given > len(found.args):
+                raise SchemaError(f"'{text}': {name} takes {len(found.args)} arguments")
 
 
 def _levels(where: str, since: int, parts: tuple[Argument, ...], schema: Schema) -> None:

@@ -12,6 +12,7 @@ import functools
 _BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
 _COMPARE = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 _WORDS = ("true", "false", "none")
+OF_ARGUMENTS = ("number", "value")  # of an argument, as if they were ops
 
 
 class SchemaError(Exception):
@@ -20,9 +21,12 @@ class SchemaError(Exception):
 
 def parse(text: str) -> ast.expr:
     try:
-        return ast.parse(text, mode="eval").body
+        tree = ast.parse(text, mode="eval").body
     except SyntaxError:
         raise SchemaError(f"'{text}' is not an expression") from None
+    if any(isinstance(n, ast.Compare) and len(n.ops) > 1 for n in ast.walk(tree)):
+        raise SchemaError(f"'{text}': a comparison is of two: 'a < b and b < c'")
+    return tree
 
 
 @functools.cache
@@ -49,9 +53,17 @@ def lists_looked_into(text: str) -> set[str]:
 
 def calls(text: str) -> list[str]:
     """The functions that an expression calls."""
-    tree = parse(text)
-    found = [n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call)]
+    found = [name for name, _ in calls_of(text)]
     return [name for name in dict.fromkeys(found) if name != "range"]
+
+
+def calls_of(text: str) -> list[tuple[str, int]]:
+    """The function of each call in an expression, and how many arguments it has without names."""
+    found = [n for n in ast.walk(parse(text)) if isinstance(n, ast.Call)]
+    for n in found:
+        if not isinstance(n.func, ast.Name):
+            raise SchemaError(f"'{text}': '{ast.unparse(n.func)}' is no function's name")
+    return [(n.func.id, len(n.args)) for n in found]
 
 
 class Printer:

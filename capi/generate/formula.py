@@ -48,8 +48,8 @@ def check(text: str, known: set[str]) -> None:
     check_functions(text)
     for node in ast.walk(expr.parse(text)):
         match node:
-            case ast.Compare(ops=ops) if len(ops) > 1 or type(ops[0]) not in _COMPARE:
-                raise SchemaError(f"'{text}': comparisons are of two numbers")
+            case ast.Compare(ops=[op]) if type(op) not in _COMPARE:
+                raise SchemaError(f"'{text}': formulas compare by == != < <= > >=")
             case ast.BinOp(op=op) | ast.UnaryOp(op=op) if not isinstance(
                 op, (*_OPERATORS, ast.Not)
             ):

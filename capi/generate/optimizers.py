@@ -87,6 +87,8 @@ def _parse_setting(text: str, docs: dict, since: int) -> Setting:
     text, _, level = text.partition(" since ")
     since = int(level or since)
     name, _, default = (word.strip() for word in text.partition("="))
+    if not name.isidentifier() or not default:
+        raise SchemaError(f"'{text}' is not NAME = NUMBER, NAME = true or NAME = false")
     doc = signature.sentence_of(name, docs)
     if default in ("true", "false"):
         return Setting(name, True, default == "true", doc, since)
@@ -453,5 +455,5 @@ def _statements(text: str, conditions: bool = False) -> list:
         inner = line.body if conditions and isinstance(line, ast.If) and not line.orelse else [line]
         for s in inner:
             if not isinstance(s, ast.Assign) or not isinstance(s.targets[0], ast.Name):
-                raise SchemaError(f"'{ast.unparse(line)}': a row consists of assignments")
+                raise SchemaError(f"'{ast.unparse(line)}': a row consists of lines NAME = VALUE")
     return lines

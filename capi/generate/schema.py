@@ -81,6 +81,9 @@ def load(folder: pathlib.Path) -> Schema:
                     parse(schema, names, stem, file, name, _row(row))
                 except SchemaError as error:
                     raise SchemaError(f"{stem}.toml: [{kind}.{name}]: {error}") from None
+                except (AttributeError, TypeError, ValueError) as error:
+                    said = "a value has another form than in docs/schema.md"
+                    raise SchemaError(f"{stem}.toml: [{kind}.{name}]: {said}: {error}") from error
     return schema
 
 

@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "capi"))
 from generate import (  # noqa: E402
+    check,
     layer_programs,
     optimizer_classes,
     optimizers,
@@ -70,6 +71,24 @@ def test_an_unknown_name():
 def test_an_unknown_function():
     assert "there is no function foo" in refused(update="param = param - foo(lr) * grad")
     assert "sqrt takes 1 arguments" in refused(update="param = param - sqrt(lr, lr)")
+
+
+@pytest.mark.parametrize("part", ["check", "update"])
+def test_a_comparison_of_three(part):
+    """The sentence says how it is written."""
+    three = "0 <= momentum < 1"
+    rows = {
+        "check": [[three, "Invalid momentum: {momentum}"]],
+        "update": f"if {three}: param = param - lr * grad",
+    }
+    said = f"'{three}': a comparison is of two: 'a < b and b < c'"
+    assert said in refused(**{"state": {}, "update": "param = param - lr * grad", part: rows[part]})
+
+
+@pytest.mark.parametrize("setting", ["momentum: f64 = 0.0", "momentum"])
+def test_a_setting_of_another_form(setting):
+    row = {"sig": f"(lr = 0.001, {setting}, nesterov = false)"}
+    assert f"'{setting}' is not NAME = NUMBER, NAME = true or NAME = false" in refused(**row)
 
 
 def test_words_of_pytorch_that_are_left_out():
@@ -155,12 +174,38 @@ def test_an_argument_without_a_sentence(missing, tmp_path):
         schema.load(tmp_path)
 
 
-def test_a_layer_that_no_test_makes(tmp_path):
-    shutil.copytree(ROOT / "capi" / "schema", tmp_path, dirs_exist_ok=True)
+def with_layer(row: str, folder: Path) -> Schema:
+    shutil.copytree(ROOT / "capi" / "schema", folder, dirs_exist_ok=True)
     sentences = "".join(f'args.{name} = "It."\n' for name in ("input", "in_features", "w0"))
-    (tmp_path / "more.toml").write_text(LAYER + sentences)
+    (folder / "more.toml").write_text(row + sentences)
+    return schema.load(folder)
+
+
+def test_a_layer_that_no_test_makes(tmp_path):
     with pytest.raises(SchemaError, match=r"\[layer.Siren\]: it has no row in tests/layer_rows"):
-        layer_programs.generate(plan.lower(schema.load(tmp_path)))
+        layer_programs.generate(plan.lower(with_layer(LAYER, tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("sine(input)", "there is no 'sine'"),
+        ("sin(input, w0)", "sin takes 1 arguments"),
+        ("input.sin()", "'input.sin' is no function's name"),
+    ],
+)
+def test_a_layer_that_calls_what_is_not_there(call, said, tmp_path):
+    row = LAYER.replace("sin(input * w0)", call)
+    whole = f"more.toml: [layer.Siren]: '{call}': {said}"
+    with pytest.raises(SchemaError, match="^" + re.escape(whole) + "$"):
+        check.check(with_layer(row, tmp_path))
+
+
+def test_a_value_of_another_form(tmp_path):
+    """A check is a list of pairs, here a pair."""
+    row = LAYER + 'check = ["w0 > 0", "w0 must be positive"]\n'
+    with pytest.raises(SchemaError, match=r"^more.toml: \[layer.Siren\]: a value has another form"):
+        with_layer(row, tmp_path)
 
 
 def test_a_schedule_in_one_formula(tmp_path):

@@ -12,6 +12,7 @@ from rows_shape import ROWS as SHAPE_ROWS
 from rows_sorting import ROWS as SORTING_ROWS
 from rows_special import ROWS as POINTWISE_ROWS
 from rows_vision import ROWS as VISION_ROWS
+from rows_window import ROWS as WINDOW_ROWS
 
 ROWS = [
     *POINTWISE_ROWS,
@@ -19,6 +20,7 @@ ROWS = [
     *ARRANGE_ROWS,
     *SORTING_ROWS,
     *NN_ROWS,
+    *WINDOW_ROWS,
     *VISION_ROWS,
     *RECURRENT_ROWS,
     *ATTENTION_ROWS,
