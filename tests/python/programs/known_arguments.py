@@ -158,7 +158,10 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     if not isinstance(c.theirs, torch.Tensor) or c.theirs.dtype.is_floating_point:
         return False
-    floats = [x for x in c.used if x.dtype.is_floating_point]
+    used = c.used
+    if any(n not in c.tensors for n in re.findall(r"\bx\d+", c.statement)):
+        used = list(c.tensors.values())  # a view that may not be looked at
+    floats = [x for x in used if x.dtype.is_floating_point]
     return (
         c.device != "cpu"
         and c.aspect == "values"

@@ -7,6 +7,11 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "lines of no classes": """
+x1 = t.zeros((1, 0, 1))
+x2 = t.nn.functional.cross_entropy(x1, t.tensor([[0]]), ignore_index=0)
+x3 = t.nn.functional.nll_loss(x1, t.tensor([[0]]), reduction="none")
+""",
     "the largest of no rows": """
 x1, x2 = t.zeros((0, 1)).requires_grad_(), t.zeros((0,), dtype=t.int64)
 x3 = t.nn.functional.embedding_bag(x2, x1, mode='max', offsets=t.tensor([0]))
