@@ -54,6 +54,13 @@ x3 = t.addcdiv(x1, x1, x2[1:])
 x3.backward(t.tensor([1.0, t.fault(1.0, t.nan)]))
 """,
     ),
+    "the root of 16 bits is infinite": (
+        "values",
+        """
+x1 = t.tensor([-t.inf, 2.0], dtype=t.float16)
+x2 = x1.pow(0.5) * t.fault(1.0, t.inf)
+""",
+    ),
     "the gradient of an angle is NaN": (
         "values",
         """
