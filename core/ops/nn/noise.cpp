@@ -1,5 +1,6 @@
 // Functions of the input and of noise that they draw.
 #include "core/ops/checks.h"
+#include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/formula.h"
 #include "core/ops/indexing.gen.h"
@@ -20,15 +21,16 @@ Tensor random_slopes(const Tensor& x, double lower, double upper) {
   return where(le(x, 0), uniform_(empty_like(x), lower, upper), 1);
 }
 
-// -log(-log(u)): of u = 0 it is minus infinity, which softmax can take.
+// -log(-log(u)), which would be infinite at u = 0, and where 16 bits round u to 0 or 1.
 Tensor gumbel_noise(const Tensor& logits) {
   DT_CHECK(is_floating(logits.dtype()), kRuntimeError,
            "Exponential distribution is a continuous probability distribution. dtype must be a "
            "floating point but you specified ",
            type_word(logits.dtype()));
   const GradMode no_grad(false);
-  const Tensor u = uniform_(empty(logits.sizes(), logits.dtype(), logits.device()));
-  return neg(log(neg(log(u))));
+  const DType compute = info(logits.dtype()).compute;
+  const Tensor u = uniform_(empty(logits.sizes(), compute, logits.device()), 1e-30, 1);
+  return to_dtype(neg(log(neg(log(u)))), logits.dtype());
 }
 
 }  // namespace

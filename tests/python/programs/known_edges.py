@@ -51,6 +51,13 @@ def _(c: Case) -> bool:
     return c.derives("SoftMarginLoss", "Hypot", "Atan2") and all_that_differ(c, overflows)
 
 
+# 0 divided by the square of a divisor, which vanishes.
+@documented("What overflows on the way")
+def _(c: Case) -> bool:
+    vanish = any(bool(((x != 0) & (x * x == 0)).any()) for x in c.floats)
+    return vanish and c.derives("Addcdiv") and only_theirs_is_nan(c)
+
+
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
     undefined = c.only_theirs_raises("Expected a proper Tensor but got None")

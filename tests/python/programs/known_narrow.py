@@ -52,7 +52,8 @@ def _(c: Case) -> bool:
             for name in names.split():
                 patched = by_floats(getattr(owner, name.removesuffix("_")), name)
                 patches.enter_context(mock.patch.object(owner, name, patched))
-        return is_result_of(c, c.history + "\npass")
+        called = re.sub(r"(x\d+) \*\* (\S+)$", r"\1.pow(\2)", c.history, flags=re.M)
+        return is_result_of(c, called + "\npass")
 
 
 ROUNDED = {

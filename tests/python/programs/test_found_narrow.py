@@ -9,6 +9,14 @@ torch = pytest.importorskip("torch", reason="PyTorch is the oracle of these test
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "the root of what is infinite below 0": """
+x1 = t.tensor([-t.inf, 2.0], dtype=t.float16)
+x2 = x1 ** 0.5
+""",
+    "noise of 16 bits is finite": """
+x1 = t.nn.functional.gumbel_softmax(t.zeros(100000, 1, dtype=t.bfloat16))
+x2 = t.nn.functional.gumbel_softmax(t.zeros(1000000, 1, dtype=t.float16))
+""",
     "no part of a number that float16 cannot hold": """
 x1 = t.tensor([[0.5]], dtype=t.float16)
 x2 = x1.add(1e+30, alpha=0)

@@ -443,6 +443,11 @@ x3, = t.autograd.grad(x2.sum(), x1, create_graph=True)
 x4 = t.pow(1e300, x1)
 x5, = t.autograd.grad(x4.sum(), x1, create_graph=True)
 """,
+    "the square of a divisor vanishes": """
+x1, x2 = t.zeros(2, dtype=t.float64), t.tensor([1e-30, 1.0], requires_grad=True)
+x3 = t.addcdiv(x1, x1, x2)
+x3.sum().backward()
+""",
     "an angle between sides whose squares overflow": """
 x1 = t.tensor([1e30, 1.0], requires_grad=True)
 x2 = x1.arctan2(x1)

@@ -46,6 +46,21 @@ x2 = t.nn.functional.lp_pool1d(x1, 3.0, 2)
 x2.backward(t.tensor([[0.0, t.fault(1.0, 2.0)]]))
 """,
     ),
+    "the gradient of a divisor is NaN, beside one whose square vanishes": (
+        "values",
+        """
+x1, x2 = t.ones(2), t.tensor([1e-30, 1.0], requires_grad=True)
+x3 = t.addcdiv(x1, x1, x2[1:])
+x3.backward(t.tensor([1.0, t.fault(1.0, t.nan)]))
+""",
+    ),
+    "the root of 16 bits is infinite": (
+        "values",
+        """
+x1 = t.tensor([-t.inf, 2.0], dtype=t.float16)
+x2 = x1.pow(0.5) * t.fault(1.0, t.inf)
+""",
+    ),
     "the gradient of an angle is NaN": (
         "values",
         """
