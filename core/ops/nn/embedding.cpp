@@ -36,6 +36,10 @@ struct EmbeddingOptions {
   bool scale_grad_by_freq;
 };
 
+Tensor rows_of(const Tensor& indices) {
+  return reshape(to_dtype(indices, kIndexDType), {indices.numel()});
+}
+
 // The gradient of the table: g's rows added up where they came from.
 Tensor table_gradient(Tensor g, const Tensor& rows, const Dims& sizes, EmbeddingOptions options) {
   g = reshape(g, {rows.numel(), sizes[1]});
@@ -54,7 +58,7 @@ Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_
   check_embedding(input, weight, max_norm.has_value(), sparse);
   check_padding_idx(padding_idx, weight.size(0));
   const EmbeddingOptions options{padding_row(padding_idx, weight.size(0)), scale_grad_by_freq};
-  const Tensor rows = reshape(to_dtype(input, kIndexDType), {input.numel()});
+  const Tensor rows = rows_of(input);
   if (max_norm) limit_norms(weight, rows, *max_norm, norm_type);
 
   Dims sizes = input.sizes();
@@ -68,8 +72,9 @@ Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_
   run(op::index_select, call);
   if (!needs_graph(weight)) return y;
   return record("EmbeddingBackward0", y, {weight},
-                [saved = Saved::input(rows), table = weight.sizes(), options](BackwardCall& b) {
-                  b.results[0] = table_gradient(b.grad(), saved.get(b.node), table, options);
+                [saved = Saved::input(input), table = weight.sizes(), options](BackwardCall& b) {
+                  const Tensor looked_up = rows_of(saved.get(b.node));
+                  b.results[0] = table_gradient(b.grad(), looked_up, table, options);
                 });
 }
 

@@ -57,7 +57,7 @@ def _(c: Case) -> bool:
 
 
 ROUNDED = {
-    torch.nn.functional: "mse_loss nll_loss cross_entropy binary_cross_entropy soft_margin_loss cosine_similarity "
+    torch.nn.functional: "mse_loss kl_div nll_loss cross_entropy binary_cross_entropy soft_margin_loss cosine_similarity "
     "binary_cross_entropy_with_logits grid_sample lp_pool1d lp_pool2d lp_pool3d",
     torch: "atan2 arctan2 cosine_similarity logit pow renorm mvlgamma",
     torch.special: "logit multigammaln",

@@ -7,21 +7,6 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
-    "what the derivative of a derivative multiplies with": """
-x1 = t.tensor([0.5], dtype=t.float64).requires_grad_()
-x2, x3 = t.tanh(x1), t.sigmoid(x1)
-x4, = t.autograd.grad(x2.exp(), x1, create_graph=True)
-x5, = t.autograd.grad(x3.exp(), x1, create_graph=True)
-x6 = t.ones(1, dtype=t.float64).requires_grad_()
-x7, = t.autograd.grad(x2, x1, x6, create_graph=True)
-x8, = t.autograd.grad(x3, x1, x6, create_graph=True)
-with t.no_grad():
-    x2.mul_(2.0)
-    x3.mul_(2.0)
-x9, = t.autograd.grad(x7, x6)
-x10, = t.autograd.grad(x8, x6)
-x4.backward()
-""",
     "what a backward through renorm has forgotten": """
 x1 = t.tensor([[3.0, 4.0]], requires_grad=True)
 x2 = x1.renorm(2, 0, 1.0)

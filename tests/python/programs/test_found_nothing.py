@@ -7,6 +7,12 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "a step of no elements": """
+x1 = t.zeros((0,)).requires_grad_()
+x1.sum().backward()
+o1 = t.optim.Adafactor([x1])
+o1.step()
+""",
     "lines of no classes": """
 x1 = t.zeros((1, 0, 1))
 x2 = t.nn.functional.cross_entropy(x1, t.tensor([[0]]), ignore_index=0)

@@ -1,0 +1,46 @@
+"""What random programs have found of what ops keep for their gradients, reduced."""
+
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
+
+from programs.compare import Settings, compare  # noqa: E402
+
+FOUND = {
+    "indices of rows in another order, which are written": """
+x1 = t.tensor([[0, 1], [1, 0]]).t()
+x2 = t.ones(2, 3).requires_grad_()
+x3 = t.nn.functional.embedding(x1, x2)
+x1.ge_(0)
+x3.sum().backward()
+""",
+    "what the derivative of a derivative multiplies with": """
+x1 = t.tensor([0.5], dtype=t.float64).requires_grad_()
+x2, x3 = t.tanh(x1), t.sigmoid(x1)
+x4, = t.autograd.grad(x2.exp(), x1, create_graph=True)
+x5, = t.autograd.grad(x3.exp(), x1, create_graph=True)
+x6 = t.ones(1, dtype=t.float64).requires_grad_()
+x7, = t.autograd.grad(x2, x1, x6, create_graph=True)
+x8, = t.autograd.grad(x3, x1, x6, create_graph=True)
+with t.no_grad():
+    x2.mul_(2.0)
+    x3.mul_(2.0)
+x9, = t.autograd.grad(x7, x6)
+x10, = t.autograd.grad(x8, x6)
+x4.backward()
+""",
+    "zeros that come to a grid by the nearest elements": """
+x1 = t.tensor([[[[[0.0]]]]], dtype=t.float64)
+x2 = t.zeros((1, 1, 1, 1, 3), dtype=t.float64).requires_grad_()
+x3 = t.nn.functional.grid_sample(x1, x2, 'nearest')
+x3.backward(create_graph=True)
+x4 = x2.grad
+x5 = x2.grad.clone()
+x5.sum().backward()
+""",
+}
+
+
+@pytest.mark.parametrize("program", [pytest.param(p, id=name) for name, p in FOUND.items()])
+def test_found(program):
+    assert compare(program, Settings(errors="type")) is None
