@@ -57,8 +57,8 @@ def _(c: Case) -> bool:
 
 
 ROUNDED = {
-    torch.nn.functional: "mse_loss kl_div nll_loss cross_entropy binary_cross_entropy soft_margin_loss cosine_similarity "
-    "binary_cross_entropy_with_logits grid_sample lp_pool1d lp_pool2d lp_pool3d",
+    torch.nn.functional: "mse_loss kl_div nll_loss cross_entropy binary_cross_entropy soft_margin_loss "
+    "cosine_similarity binary_cross_entropy_with_logits grid_sample lp_pool1d lp_pool2d lp_pool3d",
     torch: "atan2 arctan2 cosine_similarity logit pow renorm mvlgamma",
     torch.special: "logit multigammaln",
     torch.Tensor: "atan2 atan2_ arctan2 arctan2_ logit logit_ pow pow_ renorm renorm_ mvlgamma mvlgamma_",
