@@ -467,12 +467,13 @@ def test_products_and_norms_of_rows(device, dtype, shape):
             assert ours == [truth] * shape[0]
 
 
-# [batch, channels, length] in groups: of less than a warp's channels, on either side of what a block and a cluster of
-# blocks keep in registers, of more than that (many and few of them), channels of odd lengths, of groups of one channel.
+# [batch, channels, length] in groups: few and many channels that are shorter than a warp, on either side of what a
+# block and a cluster of blocks keep in registers, more than that (many and few of them), channels of odd lengths,
+# groups of one channel.
 GROUPED = [
-    ((3, 24, 1), 2), ((5, 12, 2), 3), ((40, 64, 9), 4), ((2, 6, 33), 1), ((3, 8, 257), 4), ((2, 2, 1024), 2),
-    ((3, 4, 1025), 4), ((2, 3, 3477), 1), ((2, 16, 512), 2), ((2, 16, 513), 2), ((1, 2, 65536), 2), ((1, 2, 65537), 2),
-    ((300, 1, 65600), 1),
+    ((3, 24, 1), 2), ((5, 12, 2), 3), ((40, 64, 9), 4), ((2, 66, 9), 2), ((2, 600, 6), 1), ((2, 6, 33), 1),
+    ((3, 8, 257), 4), ((2, 2, 1024), 2), ((3, 4, 1025), 4), ((2, 3, 3477), 1), ((2, 16, 512), 2), ((2, 16, 513), 2),
+    ((1, 2, 65536), 2), ((1, 2, 65537), 2), ((300, 1, 65600), 1),
 ]  # fmt: skip
 
 
