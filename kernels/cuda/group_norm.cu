@@ -318,9 +318,9 @@ using Constant = std::integral_constant<int, kValue>;
 
 template <class F>
 int32_t visit_warps(const Units& units, const F& f) {
-  // Short channels leave most of a unit's places empty, so more of them are read again.
-  if (units.count <= kFewWarps * kKeptUnits || units.length <= kWarp)
-    return f(Constant<kFewWarps>());
+  // Short channels leave most of a unit's places empty, so some more of them are read again.
+  const int few = units.length <= kWarp ? kManyWarps : kFewWarps;
+  if (units.count <= few * kKeptUnits) return f(Constant<kFewWarps>());
   if (units.count <= kSomeWarps * kKeptUnits) return f(Constant<kSomeWarps>());
   return f(Constant<kManyWarps>());
 }
@@ -424,7 +424,8 @@ bool is_for_groups(const dt_stream* stream, const GroupShape& s) {
   const int64_t blocks = has_clusters(stream->device) ? kMostInCluster : 1;
   const bool is_kept = s.size() <= blocks * kManyWarps * kKeptUnits * kUnit;
   const bool are_many = s.rows >= 2 * multiprocessors(stream->device) && s.size() < kMaxIndex32;
-  return s.length > 1 && s.rows * kMostInCluster < kMaxIndex32 && (is_kept || are_many);
+  const int64_t grid = std::max(s.rows * kMostInCluster, s.groups * s.per_group);
+  return s.length > 1 && grid < kMaxIndex32 && (is_kept || are_many);
 }
 
 int64_t group_gradients_bytes(const dt_stream* stream, const GroupShape& s) {

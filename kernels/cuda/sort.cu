@@ -286,7 +286,7 @@ int32_t plan_selection(const dt_stream* stream, const calls::Sort& call, const R
 }
 
 bool is_nothing(const Rows& rows) {
-  return rows.count * rows.n * rows.first == 0;
+  return rows.count == 0 || rows.n == 0 || rows.first == 0;
 }
 
 int32_t plan_sort(const dt_stream* stream, const calls::Sort& call, int64_t* bytes) {

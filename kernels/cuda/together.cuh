@@ -83,8 +83,8 @@ __device__ __forceinline__ T cluster_reduce(const ClusterPlace& place, T value,
   return value;
 }
 
-// Runs a kernel for `rows` rows, each of which a cluster of so many blocks has; of one only where
-// the device knows no clusters.
+// Runs a kernel for `rows` rows, each of which a cluster of so many blocks has: of 1 where the
+// device knows no clusters.
 template <class... Parameters, class... Arguments>
 int32_t launch_clusters(const dt_stream* stream, void (*kernel)(Parameters...), int64_t rows,
                         int blocks, dim3 block, const Arguments&... arguments) {

@@ -467,12 +467,13 @@ def test_products_and_norms_of_rows(device, dtype, shape):
             assert ours == [truth] * shape[0]
 
 
-# [batch, channels, length] in groups: of less than a warp's channels, on either side of what a block and a cluster of
-# blocks keep in registers, of more than that (many and few of them), channels of odd lengths, of groups of one channel.
+# [batch, channels, length] in groups: few and many channels that are shorter than a warp, on either side of what a
+# block and a cluster of blocks keep in registers, more than that (many and few of them), channels of odd lengths,
+# groups of one channel.
 GROUPED = [
-    ((3, 24, 1), 2), ((5, 12, 2), 3), ((40, 64, 9), 4), ((2, 6, 33), 1), ((3, 8, 257), 4), ((2, 2, 1024), 2),
-    ((3, 4, 1025), 4), ((2, 3, 3477), 1), ((2, 16, 512), 2), ((2, 16, 513), 2), ((1, 2, 65536), 2), ((1, 2, 65537), 2),
-    ((300, 1, 65600), 1),
+    ((3, 24, 1), 2), ((5, 12, 2), 3), ((40, 64, 9), 4), ((2, 66, 9), 2), ((2, 600, 6), 1), ((2, 6, 33), 1),
+    ((3, 8, 257), 4), ((2, 2, 1024), 2), ((3, 4, 1025), 4), ((2, 3, 3477), 1), ((2, 16, 512), 2), ((2, 16, 513), 2),
+    ((1, 2, 65536), 2), ((1, 2, 65537), 2), ((300, 1, 65600), 1),
 ]  # fmt: skip
 
 
@@ -495,29 +496,32 @@ def group_norm_in_double(x, groups, weight, bias, g, eps):
     return y, by_x, (g * normal).sum((0, 2)), g.sum((0, 2))
 
 
+# Beside wider parameters a narrow input and gradient begin at no pair's boundary.
 @on_both
-@pytest.mark.parametrize("dtype", [dt.float32, dt.float64, dt.float16, dt.bfloat16])
+@pytest.mark.parametrize(
+    "dtype, of_parameters",
+    [
+        (dt.float32, dt.float32), (dt.float64, dt.float64), (dt.float16, dt.float16), (dt.bfloat16, dt.bfloat16),
+        (dt.float16, dt.float32), (dt.bfloat16, dt.float32),
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("sizes, groups", GROUPED)
-def test_groups(device, dtype, sizes, groups):
-    rng = np.random.default_rng(sum(sizes))
-    eps = dt.finfo(dtype).eps
+def test_groups(device, dtype, of_parameters, sizes, groups):
+    rng, begin = np.random.default_rng(sum(sizes)), int(dtype != of_parameters)
 
-    def given(*shape):
-        x = dt.tensor(rng.standard_normal(shape)).to(dtype)
-        return doubles(x), x.to(device)
+    def given(shape, dtype, mean=0):
+        memory = dt.tensor(rng.standard_normal(begin + np.prod(shape)) + mean).to(dtype)
+        x = memory.to(device)[begin:].view(shape)
+        return doubles(x), x.requires_grad_()
 
-    (x, ours), (w, weight), (b, bias), (g, grad) = map(
-        lambda s: given(*s), (sizes, (sizes[1],), (sizes[1],), sizes)
-    )
-    ours = ours + 3  # the mean is not 0
-    x = doubles(ours)
-    inputs = [v.detach().requires_grad_() for v in (ours, weight, bias)]
-    y = dt.nn.functional.group_norm(inputs[0], groups, *inputs[1:])
-    y.backward(grad)
+    (x, ours), (g, grad) = given(sizes, dtype, 3), given(sizes, dtype)
+    (w, weight), (b, bias) = (given(sizes[1:2], of_parameters) for _ in range(2))
+    y = dt.nn.functional.group_norm(ours, groups, weight, bias)
+    results = [y, *dt.autograd.grad(y, (ours, weight, bias), grad.detach())]
     expected = group_norm_in_double(x, groups, w, b, g, 1e-5)
-    for result, truth in zip([y, *(v.grad for v in inputs)], expected):
-        assert result.dtype == dtype
-        scale = max(np.abs(truth).max(), 1)
+    for result, truth, like in zip(results, expected, [ours, ours, weight, bias]):
+        assert result.dtype == like.dtype
+        eps, scale = dt.finfo(like.dtype).eps, max(np.abs(truth).max(), 1)
         allowed = (1 if eps > 1e-4 else 40) * eps * scale
         np.testing.assert_allclose(doubles(result), truth, rtol=0, atol=allowed)
 

@@ -39,6 +39,14 @@ def test_the_gradient_beside_a_norm_is_not_added_by_itself():
     assert "add" not in [e.name for e in p.events()]
 
 
+@pytest.mark.parametrize("dtype", [dt.float32, dt.bfloat16, dt.float16])
+def test_the_kernel_of_group_norm_is_for_every_float(dtype):
+    x = dt.randn(2, 6, 5, dtype=dtype, requires_grad=True)
+    with dt.profiler.profile() as p:
+        dt.nn.functional.group_norm(x, 3).sum().backward()
+    assert {"group_norm", "group_norm_backward"} <= {e.name for e in p.events()}
+
+
 @pytest.mark.parametrize("relu", ["ReLU", "ReLU6"])
 @pytest.mark.parametrize("training", [True, False])
 def test_norms_with_relus_in_a_sequential(relu, training, torch):

@@ -205,10 +205,19 @@ Tensor widened(const Tensor& x, const Normalise& normalise) {
   return to_dtype(normalise(to_dtype(x, compute)), x.dtype());
 }
 
-// A parameter as wide as a wide x.
+// A parameter as wide as a wide x; beside a narrow one kernels take it as it is.
 Tensor to_compute(const Tensor& parameter, const Tensor& x) {
   const bool is_wide = info(x.dtype()).compute == x.dtype();
   return parameter.defined() && is_wide ? to_dtype(parameter, x.dtype()) : parameter;
+}
+
+// By a kernel of its own; undefined where the backend has none for it.
+Tensor group_norm_at_once(const Tensor& x, int64_t groups, const Tensor& weight, const Tensor& bias,
+                          double eps) {
+  if (x.numel() == 0 || is_channels_last(x)) return Tensor();
+  const GroupNorm of(x, groups, eps);
+  const Tensor y = normalise_at_once(x, weight, bias, of);
+  return y.defined() ? recorded(y, {x, weight, bias}, of) : y;
 }
 
 Tensor group_norm_by_steps(const Tensor& x, int64_t groups, const Tensor& weight,
@@ -236,13 +245,13 @@ void store_average(const Tensor& running, const Tensor& of_images, int64_t batch
 Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight, const Tensor& bias,
                   double eps) {
   check_group_norm(input, num_groups, weight, bias);
-  if (input.numel() > 0 && !is_channels_last(input)) {
-    const GroupNorm of(input, num_groups, eps);
-    const Tensor y = normalise_at_once(input, weight, bias, of);
-    if (y.defined()) return recorded(y, {input, weight, bias}, of);
-  }
+  const Tensor given = group_norm_at_once(input, num_groups, weight, bias, eps);
+  if (given.defined()) return given;
   const Tensor y = widened(input, [&](const Tensor& x) {
-    return group_norm_by_steps(x, num_groups, to_compute(weight, x), to_compute(bias, x), eps);
+    const Tensor factors = to_compute(weight, x), terms = to_compute(bias, x);
+    Tensor wide;  // some kernels are for that alone
+    if (!x.is_same(input)) wide = group_norm_at_once(x, num_groups, factors, terms, eps);
+    return wide.defined() ? wide : group_norm_by_steps(x, num_groups, factors, terms, eps);
   });
   return unsafe_view(y, y.sizes());
 }
