@@ -59,6 +59,17 @@ def is_unsteady(c: Case) -> bool:
     return not bool((beyond_tolerance(c) & steady).any())
 
 
+def with_memory(arguments):
+    """Zero tensors as tensors of zeros: under a mode some of PyTorch's ops read the memory that these lack."""
+    return torch.utils._pytree.tree_map_only(
+        torch.Tensor, lambda x: torch.zeros_like(x) if x._is_zerotensor() else x, arguments
+    )
+
+
+# Sums of products, whose terms may cancel: rounding moves them by shares of those.
+SUMS_OF_PRODUCTS = frozenset("mm addmm bmm baddbmm addbmm mv addmv dot vdot".split())
+
+
 class _Noise(torch.utils._python_dispatch.TorchDispatchMode):
     """Every float that PyTorch computes is off by as much as rounding may move it."""
 
@@ -67,20 +78,27 @@ class _Noise(torch.utils._python_dispatch.TorchDispatchMode):
         self.generator = torch.Generator().manual_seed(seed)
 
     def __torch_dispatch__(self, function, types, arguments=(), named=None):
+        if not function._schema.is_mutable:
+            arguments = with_memory(arguments)
         made = function(*arguments, **(named or {}))
         if function._schema.is_mutable or any(r.alias_info for r in function._schema.returns):
             return made
         tensors = [x for x in arguments if isinstance(x, torch.Tensor) and x.is_floating_point()]
         if not tensors or function.overloadpacket is torch.ops.aten._to_copy:
             return made  # rounded once, if at all
+        if function.overloadpacket.__name__ in SUMS_OF_PRODUCTS and not made.is_meta:
+            terms = [x.abs() if isinstance(x, torch.Tensor) else x for x in arguments]
+            return self._moved(made, function(*terms, **(named or {})))
         return torch.utils._pytree.tree_map_only(torch.Tensor, self._moved, made)
 
-    def _moved(self, x: torch.Tensor) -> torch.Tensor:
+    def _moved(self, x: torch.Tensor, of: torch.Tensor | None = None) -> torch.Tensor:
+        """By a last place of `of`, or of itself."""
         if not x.is_floating_point() or x._is_zerotensor() or x.is_meta:
             return x  # of a zero tensor PyTorch asks the meta device for the shape
         with torch.no_grad():
             signs = torch.rand(x.shape, generator=self.generator).sub(0.5).sign().to(x.dtype)
-            return torch.where(x.isfinite(), x + x * signs * torch.finfo(x.dtype).eps, x)
+            step = (x if of is None else of) * signs * torch.finfo(x.dtype).eps
+            return torch.where(x.isfinite() & step.isfinite(), x + step, x)
 
 
 # How many times a program is run with noise, and how much farther than that ours may be off: an op that sums has a
@@ -151,10 +169,11 @@ class _Watched(torch.utils._python_dispatch.TorchDispatchMode):
         self.calls: list[tuple[str, tuple]] = []
 
     def __torch_dispatch__(self, function, types, arguments=(), named=None):
-        def as_it_is(x: torch.Tensor) -> torch.Tensor:
-            return torch.zeros_like(x) if x._is_zerotensor() else x.detach().clone()
-
-        now = torch.utils._pytree.tree_map_only(torch.Tensor, as_it_is, arguments)
+        if not function._schema.is_mutable:
+            arguments = with_memory(arguments)
+        now = torch.utils._pytree.tree_map_only(
+            torch.Tensor, lambda x: x.detach().clone(), with_memory(arguments)
+        )
         self.calls.append((function.overloadpacket.__name__, now))
         return function(*arguments, **(named or {}))
 

@@ -29,6 +29,12 @@ x9, = t.autograd.grad(x7, x6)
 x10, = t.autograd.grad(x8, x6)
 x4.backward()
 """,
+    "a gradient without memory, whose ops are looked at": """
+x1 = t.tensor([[0.0]], requires_grad=True)
+x2, x3 = t.var_mean(x1, 0)
+x4 = x2.sgn()
+x4.backward()
+""",
     "zeros that come to a grid by the nearest elements": """
 x1 = t.tensor([[[[[0.0]]]]], dtype=t.float64)
 x2 = t.zeros((1, 1, 1, 1, 3), dtype=t.float64).requires_grad_()
