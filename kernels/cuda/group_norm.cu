@@ -27,7 +27,8 @@ constexpr int64_t kUnit = kOfLane * kWarp;
 template <class T>
 constexpr int kAtOnce = sizeof(T) > sizeof(float) ? 512 : 1024;
 
-// How a channel is cut into units. Their sizes are multiples of a warp's, but for the last.
+// How a channel is cut into units. Their sizes are multiples of a warp's, but for the last: one of
+// 257 elements is cut into 160 and 97, one of 9 is a unit.
 struct Units {
   int32_t length, size, per_channel, count;  // of a channel, of a unit, and units of a group
   Divider<int32_t> by_channel;

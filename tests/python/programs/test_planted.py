@@ -1,19 +1,12 @@
 """Faults that a rule for a documented difference might hide: in programs that look like those it was made for."""
 
-import dumbtorch as dt
 import pytest
 
-torch = pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
+pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 
 from programs.compare import Settings, compare  # noqa: E402
 
-
-@pytest.fixture(autouse=True)
-def fault(monkeypatch):
-    """`t.fault(right, wrong)`: wrong here alone."""
-    monkeypatch.setattr(torch, "fault", lambda right, wrong: right, raising=False)
-    monkeypatch.setattr(dt, "fault", lambda right, wrong: wrong, raising=False)
-
+pytestmark = pytest.mark.usefixtures("fault")
 
 # In each something is as in the program that a rule was made for, and something is wrong here that this rule does not
 # explain: what differs.

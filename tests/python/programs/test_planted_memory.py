@@ -1,19 +1,12 @@
 """What a rule for a documented difference might hide of strides, gradients and numbers: here it is wrong."""
 
-import dumbtorch as dt
 import pytest
 
-torch = pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
+pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 
 from programs.compare import compare  # noqa: E402
 
-
-@pytest.fixture(autouse=True)
-def fault(monkeypatch):
-    """`t.fault(right, wrong)`: wrong here alone."""
-    monkeypatch.setattr(torch, "fault", lambda right, wrong: right, raising=False)
-    monkeypatch.setattr(dt, "fault", lambda right, wrong: wrong, raising=False)
-
+pytestmark = pytest.mark.usefixtures("fault")
 
 PLANTED = {
     "the gradient of a loss whose last target is the blank is doubled": (
