@@ -124,15 +124,18 @@ def _(c: Case) -> bool:
     return again and c.passes_layer("(?:LSTM|GRU|RNN)")
 
 
-# A batch that comes first PyTorch turns, and keeps a copy of.
+# A batch that comes first, be it in memory alone, PyTorch turns, and keeps a copy of.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    layers = re.findall(r"^(m\d+) = .*MultiheadAttention\(.*batch_first=True", c.history, re.M)
+    attend = r"^(m\d+) = .*\b(?:MultiheadAttention|Transformer\w*)\((.*)"
+    layers = dict(re.findall(attend, c.history, re.M))
     if not layers or not c.only_ours_raises(CHANGED):
         return False
-    calls = re.finditer(rf"\b(?:{'|'.join(layers)})\((.*)", c.history)
-    later = [x for call in calls for x in written_after(c, call)]
-    rows = [x.detach().flatten(0, 1) for x in later if x.dim() == 3]
+    rows = []
+    for call in re.finditer(rf"\b({'|'.join(layers)})\((.*)", c.history):
+        first = "batch_first=True" in layers[call[1]]
+        later = [x.detach() for x in written_after(c, call) if x.dim() == 3]
+        rows += [x.flatten(0, 1) for x in later if first or not x.is_contiguous()]
     return any(names_changed(c.difference.ours, x) for x in rows)
 
 
@@ -140,7 +143,7 @@ def written_after(c: Case, call: re.Match) -> list[torch.Tensor]:
     """The operands of a call in the history into whose memory a later statement writes."""
     since = dataclasses.replace(c, history=c.history[call.end() :])
     writes = [x for n, x in c.tensors.items() if is_written(since, n)]
-    return [x for x in c.named(call[1]) if any(share_memory(x, w) for w in writes)]
+    return [x for x in c.named(call[0]) if any(share_memory(x, w) for w in writes)]
 
 
 # What PyTorch's keeps for the gradient of its weight alone is the normalised input.

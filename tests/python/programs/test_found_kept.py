@@ -35,6 +35,14 @@ x2, x3 = t.var_mean(x1, 0)
 x4 = x2.sgn()
 x4.backward()
 """,
+    "a batch that comes first in memory": """
+x1 = t.ones((2, 3, 4), dtype=t.float64).permute((1, 0, 2))
+m2 = t.nn.TransformerDecoderLayer(4, 1, dropout=0.0).to(t.float64)
+m2 = m2.apply(lambda m: [w.data.fill_(0.5) for w in m.parameters()])
+x3 = m2(x1, x1)
+x4 = t.nn.functional.elu(x1, inplace=True)
+x3.square().sum().backward()
+""",
     "zeros that come to a grid by the nearest elements": """
 x1 = t.tensor([[[[[0.0]]]]], dtype=t.float64)
 x2 = t.zeros((1, 1, 1, 1, 3), dtype=t.float64).requires_grad_()
