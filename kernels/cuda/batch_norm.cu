@@ -19,13 +19,6 @@ namespace {
 
 // ---- forward: y = (x - mean) * scale + bias
 
-// What a channel is divided by without eps where its elements are equal: nothing, and so 0 is left
-// of it. Statistics that are constants are divided by as they are.
-template <class V>
-__device__ __forceinline__ V factor_of(V rstd, bool training) {
-  return training && isinf(rstd) ? V(0) : rstd;
-}
-
 template <class T>
 struct Parameters {
   using V = Widened<T>;

@@ -32,6 +32,13 @@ struct ChannelNumbers {
   }
 };
 
+// What a channel is divided by without eps where its elements are equal: nothing, and so 0 is left
+// of it. Statistics that are constants are divided by as they are.
+template <class V>
+__device__ __forceinline__ V factor_of(V rstd, bool centers_equal) {
+  return centers_equal && isinf(rstd) ? V(0) : rstd;
+}
+
 // Sums of a thread's elements of one channel, or of neighbouring ones, relative to the first of
 // each, so that a large mean costs no digits.
 template <class V, int kChannels>

@@ -197,7 +197,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, kAtOnce<T> / (kWarps * kWarp))
     call.mean[row] = mean;
     call.rstd[row] = rstd;
   }
-  if (call.centers_equal && isinf(rstd)) rstd = V(0);
+  rstd = factor_of(rstd, call.centers_equal);
   const int64_t channel = call.shape.first_channel(row);
   for_each_unit(
       block,
@@ -223,10 +223,6 @@ struct Backward {
   GroupShape shape;
   Units units;
   bool centers_equal;
-
-  __device__ __forceinline__ V factor(int64_t row) const {
-    return centers_equal && isinf(rstd[row]) ? V(0) : rstd[row];
-  }
 };
 
 // gx = rstd * (g * weight - mean(g * weight) - x' * mean(g * weight * x')), with the normalised x'
@@ -241,7 +237,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, kAtOnce<T> / (kWarps * kWarp))
   const BlockUnits<kWarps> block(call.units, place);
   const int64_t row = place.number, first = row * call.shape.size();
   const GroupElements<T, kWidth> g(call.g + first, block), x(call.x + first, block);
-  const V mean = call.mean[row], rstd = call.factor(row);
+  const V mean = call.mean[row], rstd = factor_of(call.rstd[row], call.centers_equal);
   const int64_t channel = call.shape.first_channel(row);
   Pair<V>* const partial =
       call.partial ? call.partial + row * static_cast<int64_t>(call.units.count) : nullptr;
@@ -314,16 +310,13 @@ __global__ void __launch_bounds__(kChannelTeam)
 // The warps of a block: few, where that is enough for a group.
 constexpr int kFewWarps = 2, kSomeWarps = 8, kManyWarps = 16;
 
-template <int kValue>
-using Constant = std::integral_constant<int, kValue>;
-
 template <class F>
 int32_t visit_warps(const Units& units, const F& f) {
   // Short channels leave most of a unit's places empty, so some more of them are read again.
   const int few = units.length <= kWarp ? kManyWarps : kFewWarps;
-  if (units.count <= few * kKeptUnits) return f(Constant<kFewWarps>());
-  if (units.count <= kSomeWarps * kKeptUnits) return f(Constant<kSomeWarps>());
-  return f(Constant<kManyWarps>());
+  if (units.count <= few * kKeptUnits) return f(Count<kFewWarps>());
+  if (units.count <= kSomeWarps * kKeptUnits) return f(Count<kSomeWarps>());
+  return f(Count<kManyWarps>());
 }
 
 // Elements of two bytes travel in pairs where all channels begin at a pair's boundary.
@@ -333,9 +326,9 @@ int32_t visit_width(const Units& units, std::initializer_list<const void*> opera
     if (units.length % 2 == 0 && std::all_of(operands.begin(), operands.end(), [](const void* p) {
           return is_aligned(p, sizeof(Packet<T, 2>));
         }))
-      return f(Constant<2>());
+      return f(Count<2>());
   }
-  return f(Constant<1>());
+  return f(Count<1>());
 }
 
 // As many blocks for a group as keep it in registers, if the device has clusters.

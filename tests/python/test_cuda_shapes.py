@@ -507,6 +507,8 @@ def group_norm_in_double(x, groups, weight, bias, g, eps):
 )  # fmt: skip
 @pytest.mark.parametrize("sizes, groups", GROUPED)
 def test_groups(device, dtype, of_parameters, sizes, groups):
+    if device == "cpu" and np.prod(sizes) > 1e7:
+        pytest.skip("where kernels of a GPU alone change over")
     rng, begin = np.random.default_rng(sum(sizes)), int(dtype != of_parameters)
 
     def given(shape, dtype, mean=0):
