@@ -80,13 +80,15 @@ struct Searchsorted : Call {
 };
 
 // A shortcut, see run_shortcut: adds to y, contiguous int64, how many elements of x, contiguous and
-// one-dimensional, lie in each bin. If equal: in as many bins of equal width between the bounds as
-// y has elements; the last one has its upper bound, and what lies outside is not counted. Else an
-// element is the number of its bin.
+// one-dimensional, lie in each bin; in y of bool, sets whether any does. If equal: in as many bins
+// of equal width between the bounds as y has elements; the last one has its upper bound, and what
+// lies outside is not counted. Else a bin has one integer: the first is that of bin 0, and what no
+// bin has is not counted.
 struct CountBins : Call {
   const dt_view& y;
   const dt_view& x;
   bool equal;
+  int64_t first;
   double low;
   double high;
 
@@ -95,6 +97,7 @@ struct CountBins : Call {
         y(call->out[0]),
         x(call->in[0]),
         equal(call->ints[0] != 0),
+        first(call->ints[1]),
         low(call->floats[0]),
         high(call->floats[1]) {}
 };

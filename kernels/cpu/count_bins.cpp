@@ -1,4 +1,4 @@
-// count_bins: how many elements lie in each bin.
+// count_bins: how many elements lie in each bin, or whether any does.
 //
 // Whose bin an element is in is found for a tile at a time, in vectors. Where bins are few and
 // elements many, neighbours are counted in tables of their own: one that was counted just now would
@@ -12,16 +12,16 @@ namespace {
 constexpr int64_t kTile = 512, kTilesPerPiece = 128;
 constexpr int64_t kTables = 4, kFewBins = 512;
 
-// Counts elements [begin, end). find(bin, begin, n) writes the bins of n elements; the number
-// behind the last of `bins` stands for none.
-template <class Find>
-void count_piece(int64_t* y, int64_t bins, int64_t begin, int64_t end, const Find& find) {
+// Calls use(bin) for elements [begin, end). find(bin, begin, n) writes the bins of n elements; the
+// number behind the last of `bins` stands for none.
+template <class Find, class Use>
+void for_each_bin(int64_t bins, int64_t begin, int64_t end, const Find& find, const Use& use) {
   int64_t bin[kTile];
   for (int64_t n; begin < end; begin += n) {
     n = min(kTile, end - begin);
     find(bin, begin, n);
     for (int64_t i = 0; i < n; ++i) {
-      if (bin[i] < bins) ++y[bin[i]];
+      if (bin[i] < bins) use(bin[i]);
     }
   }
 }
@@ -53,13 +53,21 @@ void count_few(int64_t* y, int64_t bins, int64_t begin, int64_t end, const Find&
 template <class Find>
 int32_t count_all(const dt_stream* stream, const calls::CountBins& call, const Find& find) {
   const int64_t n = count(call.x), bins = count(call.y), piece = kTile * kTilesPerPiece;
-  int64_t* const y = data<int64_t>(call.y);
-  if (bins > kFewBins || n < 2 * kTables * bins) {
-    count_piece(y, bins, 0, n, find);
-  } else {
+  const auto in_pieces = [&](const auto& body) {
     parallel_for(stream, ceil_div(n, piece), n,
-                 [&](int64_t i) { count_few(y, bins, i * piece, min(n, (i + 1) * piece), find); });
+                 [&](int64_t i) { body(i * piece, min(n, (i + 1) * piece)); });
+  };
+  if (!holds<int64_t>(call.y.dtype)) {
+    auto* const y = data<uint8_t>(call.y);
+    const auto mark = [y](int64_t bin) { __atomic_store_n(y + bin, uint8_t{1}, __ATOMIC_RELAXED); };
+    in_pieces([&](int64_t begin, int64_t end) { for_each_bin(bins, begin, end, find, mark); });
+    return DT_KERNEL_OK;
   }
+  int64_t* const y = data<int64_t>(call.y);
+  if (bins > kFewBins || n < 2 * kTables * bins)
+    for_each_bin(bins, 0, n, find, [y](int64_t bin) { ++y[bin]; });
+  else
+    in_pieces([&](int64_t begin, int64_t end) { count_few(y, bins, begin, end, find); });
   return DT_KERNEL_OK;
 }
 
@@ -91,11 +99,11 @@ int32_t kernels::count_bins(const dt_stream* stream, const calls::CountBins& cal
       return count_equal<typename decltype(type)::type>(stream, call);
     });
   }
-  const auto bins = static_cast<uint64_t>(count(call.y));
+  const auto bins = static_cast<uint64_t>(count(call.y)), first = static_cast<uint64_t>(call.first);
   return count_all(stream, call, [=](int64_t* bin, int64_t begin, int64_t n) {
     load_run(bin, data<const char>(x) + begin * bytes_of(x.dtype), x.dtype, 1, n);
     for (int64_t i = 0; i < n; ++i) {
-      const auto number = static_cast<uint64_t>(bin[i]);
+      const uint64_t number = static_cast<uint64_t>(bin[i]) - first;
       bin[i] = static_cast<int64_t>(number < bins ? number : bins);
     }
   });

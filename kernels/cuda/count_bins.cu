@@ -1,5 +1,5 @@
-// count_bins: how many elements lie in each bin. Integers are counted, so the order does not
-// matter.
+// count_bins: how many elements lie in each bin, or whether any does. Integers are counted, so the
+// order does not matter.
 #include <algorithm>
 
 #include "kernels/calls/sorting.gen.h"
@@ -14,11 +14,13 @@ constexpr int kBlocksEach = 4;     // of a multiprocessor
 constexpr int kUnrolled = 4;       // elements of a thread that are on their way together
 constexpr int kMostShared = 8192;  // counters of a block
 
-template <class T>
+// Count: int64_t, or bool for whether there are any.
+template <class T, class Count>
 struct Bins {
-  int64_t* y;
+  Count* y;
   const T* x;
   int64_t n, bins;
+  int64_t first;  // the integer of bin 0
   T low, high;
   int copies;  // of each counter in shared memory; 0: there are none
 
@@ -32,8 +34,8 @@ struct Bins {
       if (place >= static_cast<T>(bins)) return bins - 1;
       return place >= T(0) ? static_cast<int64_t>(place) : 0;
     } else {
-      const int64_t bin = static_cast<int64_t>(element);
-      return bin >= 0 && bin < bins ? bin : -1;
+      const uint64_t bin = static_cast<uint64_t>(element) - static_cast<uint64_t>(first);
+      return bin < static_cast<uint64_t>(bins) ? static_cast<int64_t>(bin) : -1;
     }
   }
 };
@@ -41,10 +43,13 @@ struct Bins {
 __device__ __forceinline__ void add(int64_t* counter, uint32_t count) {
   atomicAdd(reinterpret_cast<unsigned long long*>(counter), (unsigned long long){count});
 }
+__device__ __forceinline__ void add(bool* mark, uint32_t) {
+  *mark = true;
+}
 
 // Calls use(bin) for the elements of this thread.
-template <bool kEqual, class T, class Use>
-__device__ __forceinline__ void for_each_bin(const Bins<T>& call, const Use& use) {
+template <bool kEqual, class T, class Count, class Use>
+__device__ __forceinline__ void for_each_bin(const Bins<T, Count>& call, const Use& use) {
   const int64_t step = int64_t{gridDim.x} * kThreads;
   const int64_t begin = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   for (int64_t i = begin; i < call.n; i += kUnrolled * step) {
@@ -64,8 +69,8 @@ __device__ __forceinline__ void for_each_bin(const Bins<T>& call, const Use& use
 // Few bins: blocks count for themselves. Many elements of a warp lie in the same bin, and would
 // wait for each other: lanes have counters of their own, as far as there is room, side by side in
 // the banks of shared memory.
-template <bool kEqual, class T>
-__global__ void __launch_bounds__(kThreads) count_in_blocks(Bins<T> call) {
+template <bool kEqual, class T, class Count>
+__global__ void __launch_bounds__(kThreads) count_in_blocks(Bins<T, Count> call) {
   begin_kernel();
   __shared__ uint32_t counters[kMostShared];
   const int thread = static_cast<int>(threadIdx.x), bins = static_cast<int>(call.bins);
@@ -83,8 +88,8 @@ __global__ void __launch_bounds__(kThreads) count_in_blocks(Bins<T> call) {
   }
 }
 
-template <bool kEqual, class T>
-__global__ void __launch_bounds__(kThreads) count_at_once(Bins<T> call) {
+template <bool kEqual, class T, class Count>
+__global__ void __launch_bounds__(kThreads) count_at_once(Bins<T, Count> call) {
   begin_kernel();
   for_each_bin<kEqual>(call, [&](int64_t bin) { add(call.y + bin, 1); });
 }
@@ -95,28 +100,36 @@ int copies_of(int64_t bins) {
   return copies;
 }
 
-template <bool kEqual, class T>
-int32_t count(const dt_stream* stream, const Bins<T>& call) {
+template <bool kEqual, class T, class Count>
+int32_t count(const dt_stream* stream, const Bins<T, Count>& call) {
   const int64_t most = int64_t{multiprocessors(stream->device)} * kBlocksEach;
   const int64_t blocks = std::min(divide_up(call.n, int64_t{kThreads} * kUnrolled), most);
-  const auto kernel = call.copies > 0 ? count_in_blocks<kEqual, T> : count_at_once<kEqual, T>;
+  const auto kernel =
+      call.copies > 0 ? count_in_blocks<kEqual, T, Count> : count_at_once<kEqual, T, Count>;
   return launch(stream, kernel, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), 0, call);
+}
+
+template <bool kEqual, class Count, class T>
+int32_t count_bins_of(const dt_stream* stream, const calls::CountBins& call) {
+  const dt_view &x = call.x, &y = call.y;
+  return count<kEqual>(
+      stream, Bins<T, Count>{static_cast<Count*>(y.data), static_cast<const T*>(x.data), numel(x),
+                             numel(y), call.first, static_cast<T>(call.low),
+                             static_cast<T>(call.high), copies_of(numel(y))});
 }
 
 }  // namespace
 
 int32_t kernels::count_bins(const dt_stream* stream, const calls::CountBins& call) {
-  const dt_view &x = call.x, &y = call.y;
-  return visit_number(x.dtype, [&](auto type) -> int32_t {
+  return visit_number(call.x.dtype, [&](auto type) -> int32_t {
     using T = typename decltype(type)::type;
-    const Bins<T> bins = {
-        static_cast<int64_t*>(y.data), static_cast<const T*>(x.data), numel(x),           numel(y),
-        static_cast<T>(call.low),      static_cast<T>(call.high),     copies_of(numel(y))};
-    if constexpr (kIsFloating<T>) {
-      return call.equal ? count<true>(stream, bins) : DT_KERNEL_UNSUPPORTED;
-    } else {
-      return call.equal ? DT_KERNEL_UNSUPPORTED : count<false>(stream, bins);
-    }
+    if (kIsFloating<T> != call.equal) return DT_KERNEL_UNSUPPORTED;
+    if constexpr (kIsFloating<T>)
+      return count_bins_of<true, int64_t, T>(stream, call);
+    else if (holds<int64_t>(call.y.dtype))
+      return count_bins_of<false, int64_t, T>(stream, call);
+    else
+      return count_bins_of<false, bool, T>(stream, call);
   });
 }
 

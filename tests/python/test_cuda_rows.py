@@ -68,6 +68,42 @@ def test_one_place_of_rows(n, dtype, device):
 
 
 @on_both
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int16", "int8", "uint8", "bool"])
+@pytest.mark.parametrize(
+    ("n", "low", "high"),
+    [
+        (4095, -7, 7),
+        (4096, -7, 7),
+        (50_003, -3, 90_000),
+        (50_003, -(2**15), 2**15),
+        (50_003, 0, 190_000),
+        (50_003, 0, 900_000),
+        (50_003, -(2**63), 2**63),
+        (50_003, 2**63 - 60_000, 2**63),
+        (300_000, -(2**63), 60_000 - 2**63),
+    ],
+)
+def test_unique_integers(dtype, n, low, high, device):
+    """Near and far from each other, and at the ends of what an integer can be."""
+    x = np.random.default_rng(n).integers(low, high, size=n).astype(dtype)
+    for given in (x, np.repeat(x, 2)[::2]):
+        got = dt.tensor(given, device=device).unique()
+        assert got.dtype == getattr(dt, dtype)
+        assert got.tolist() == np.unique(given).tolist()
+    x = x[: n // 3 * 3].reshape(3, -1).T
+    values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
+    y = dt.tensor(x, device=device)
+    for got in (
+        y.unique(return_inverse=True, return_counts=True),
+        (*y.unique(return_inverse=True), y.unique(return_counts=True)[1]),
+    ):
+        assert got[1].shape == x.shape
+        assert got[0].tolist() == values.tolist()
+        assert got[1].reshape(-1).tolist() == inverse.reshape(-1).tolist()
+        assert got[2].tolist() == counts.tolist()
+
+
+@on_both
 @pytest.mark.parametrize("bins", [1, 100, 256, 257, 8192, 8193])
 def test_counts(bins, device):
     random = np.random.default_rng(bins)

@@ -12,8 +12,9 @@
 #include "core/ops/reduce.gen.h"
 #include "core/ops/sorting.gen.h"
 #include "core/ops/sorting/checks.h"
-#include "core/runtime/backend.h"
-#include "core/runtime/calls/sorting.gen.h"
+#include "core/ops/sorting/rows.h"
+#include "core/ops/views.gen.h"
+#include "core/runtime/transfer.h"
 
 namespace dt {
 namespace {
@@ -22,22 +23,21 @@ struct Bounds {
   double low, high;
 };
 
-// Whether the device counts x's elements at once: in bins of equal width between bounds, or where
-// there are none, each in the bin of its number.
-bool count_at_once(const Tensor& y, const Tensor& x, const Bounds* bounds) {
+// Whether the device counts x's elements at once, in bins of equal width.
+bool count_at_once(const Tensor& y, const Tensor& x, const Bounds& bounds) {
   CountBinsCall call;
   call.y = y;
   const Tensor dense = contiguous(reshape(x, {-1}));
   call.x = dense;
-  call.equal = bounds != nullptr;
-  if (bounds) call.low = bounds->low, call.high = bounds->high;
+  call.equal = true;
+  call.low = bounds.low, call.high = bounds.high;
   return run_shortcut(op::count_bins, call);
 }
 
 // What lies at each of the positions [0, count): the sum of the weights, or their number.
 Tensor counted(const Tensor& positions, int64_t count, const Tensor& weights, DType dtype) {
   const Tensor y = zeros({count}, dtype, positions.device());
-  if (!weights.defined() && count_at_once(y, positions, nullptr)) return y;
+  if (!weights.defined() && count_integers(y, positions, 0)) return y;
   const Tensor place = to_dtype(reshape(positions, {-1}), kIndexDType);
   const Tensor each = weights.defined() ? to_dtype(reshape(weights, {-1}), dtype)
                                         : expand(ones({1}, dtype, place.device()), place.sizes());
@@ -108,11 +108,27 @@ DType histc_dtype(DType dtype, Bounds* bounds, int64_t bins) {
 
 }  // namespace
 
+// Both cross to the host together.
+Extremes extremes_of(const Tensor& x) {
+  const auto [low, high] = aminmax(x.detach(), {});
+  const Tensor both = on_host(stack({low, high}, 0));
+  return {item(select(both, 0, 0)).to_int64(), item(select(both, 0, 1)).to_int64()};
+}
+
+bool count_integers(const Tensor& y, const Tensor& x, int64_t first) {
+  CountBinsCall call;
+  call.y = y;
+  const Tensor dense = contiguous(reshape(x, {-1}));
+  call.x = dense;
+  call.first = first;
+  return run_shortcut(op::count_bins, call);
+}
+
 Tensor bincount(const Tensor& input, const Tensor& weights, int64_t minlength) {
   check_bincount(input, weights, minlength);
   if (input.numel() == 0) return zeros({minlength}, kIndexDType, input.device());
-  const int64_t highest = item(max(input)).to_int64();
-  check_counted(item(min(input)).to_int64(), highest);
+  const auto [lowest, highest] = extremes_of(input);
+  check_counted(lowest, highest);
   const int64_t count = std::max(highest + 1, minlength);
   const bool keeps = weights.defined() && weights.dtype() == kDTypeOf<float>;
   const DType dtype = !weights.defined() ? kIndexDType : keeps ? weights.dtype() : kRealDType;
@@ -131,7 +147,7 @@ Tensor histc(const Tensor& input, int64_t bins, const Scalar& min, const Scalar&
   Bounds bounds = histc_bounds(input.detach(), min, max);
   const Tensor x = to_dtype(input.detach(), histc_dtype(input.dtype(), &bounds, bins));
   const Tensor counts = zeros({bins}, kIndexDType, x.device());
-  if (count_at_once(counts, x, &bounds)) return to_dtype(counts, input.dtype());
+  if (count_at_once(counts, x, bounds)) return to_dtype(counts, input.dtype());
   const Tensor low = full({}, bounds.low, x.dtype(), x.device());
   const Tensor high = full({}, bounds.high, x.dtype(), x.device());
   const Tensor place = div(mul(sub(x, low), bins), sub(high, low));

@@ -20,4 +20,14 @@ Dims with_size(Dims sizes, int d, int64_t size);
 // nobody knows.
 Tensor sorted_elements(const Tensor& x);
 
+// The least and the greatest of integers, of which there are some.
+struct Extremes {
+  int64_t low, high;
+};
+Extremes extremes_of(const Tensor& x);
+
+// How many of x's integers are each of first, first + 1 and so on, added to y's int64; in y of
+// bool, whether any is. False if the device does not do this at once.
+bool count_integers(const Tensor& y, const Tensor& x, int64_t first);
+
 }  // namespace dt

@@ -62,17 +62,19 @@ struct SearchsortedCall : Operands<1, 3> {
 };
 
 // A shortcut, see run_shortcut: adds to y, contiguous int64, how many elements of x, contiguous and
-// one-dimensional, lie in each bin. If equal: in as many bins of equal width between the bounds as
-// y has elements; the last one has its upper bound, and what lies outside is not counted. Else an
-// element is the number of its bin.
+// one-dimensional, lie in each bin; in y of bool, sets whether any does. If equal: in as many bins
+// of equal width between the bounds as y has elements; the last one has its upper bound, and what
+// lies outside is not counted. Else a bin has one integer: the first is that of bin 0, and what no
+// bin has is not counted.
 struct CountBinsCall : Operands<1, 1> {
   View& y = outputs[0];
   View& x = inputs[0];
   bool equal = false;
+  int64_t first = 0;
   double low = 0;
   double high = 0;
 
-  std::array<int64_t, 1> ints() const { return {{equal}}; }
+  std::array<int64_t, 2> ints() const { return {{equal, first}}; }
   std::array<double, 2> floats() const { return {{low, high}}; }
 };
 
