@@ -193,6 +193,7 @@ struct Results {
   T* values;
   int64_t* indices;
   const T* x;
+  const uint32_t* positions;  // of RowSort
 };
 
 // The first pairs of every row. Values are made of the keys, which lie in order: in x they would be
@@ -218,7 +219,9 @@ __global__ void __launch_bounds__(kThreads)
     int64_t offset[3];
     rows.kept.at(static_cast<uint64_t>(places.row[k]), offset);
     const int64_t position = positions[k];
-    if (y.indices) y.indices[offset[2] + places.at[k] * rows.index_stride] = position;
+    if (y.indices)
+      y.indices[offset[2] + places.at[k] * rows.index_stride] =
+          y.positions ? y.positions[places.row[k] * rows.n + position] : position;
     if (!y.values) continue;
     T element;
     if (!element_of(descending ? ~keys[k] : keys[k], &element) && sorted.positions)
@@ -227,51 +230,40 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// ---- the kernels
-
-// Rows that no block can sort. With `bytes` this and what follows only say how much scratch memory
-// they need.
-int32_t plan_long_rows(const dt_stream* stream, const calls::Sort& call, const RowSort& sort,
-                       int64_t* bytes) {
+// Rows that no block can sort. A dry run of this and of what follows only takes the scratch memory.
+int32_t sort_long_rows(const dt_stream* stream, const RowSort& sort, Scratch* scratch,
+                       bool is_dry) {
   const Rows& rows = sort.rows;
   if (rows.count * rows.n > kMaxElements) return DT_KERNEL_UNSUPPORTED;
   return visit_any(sort.dtype, [&](auto type) -> int32_t {
     using T = typename decltype(type)::type;
-    Scratch scratch(bytes ? nullptr : call.workspace);
     Pairs<KeyOf<T>> sorted(nullptr, nullptr);
-    const T* x = bytes ? nullptr : static_cast<const T*>(sort.x);
-    if (const int32_t code =
-            sort_rows(stream, x, rows, sort.descending, sort.indices != nullptr, &scratch, &sorted))
-      return code;
-    if (bytes) {
-      *bytes = scratch.used();
-      return DT_KERNEL_OK;
-    }
-    const Results<T> results = {static_cast<T*>(sort.values), sort.indices, x};
+    const T* x = is_dry ? nullptr : static_cast<const T*>(sort.x);
+    const int32_t code =
+        sort_rows(stream, x, rows, sort.descending, sort.indices != nullptr, scratch, &sorted);
+    if (code != DT_KERNEL_OK || is_dry) return code;
+    const Results<T> results = {static_cast<T*>(sort.values), sort.indices, x, sort.positions};
     return launch(stream, write_first<T>, blocks_for(rows.count * rows.first), dim3(kThreads), 0,
                   sorted, results, rows, sort.descending);
   });
 }
 
+int32_t sort_whole(const dt_stream* stream, const RowSort& sort, Scratch* scratch, bool is_dry) {
+  if (!are_short_rows(sort.rows, sort.dtype)) return sort_long_rows(stream, sort, scratch, is_dry);
+  return is_dry ? DT_KERNEL_OK : sort_short_rows(stream, sort);
+}
+
 // Rows of which so little is wanted that it is sorted after it was selected.
 bool is_selection(const RowSort& sort) {
   constexpr int64_t kLeastShare = 4;
-  RowSort of_selected = sort;
-  of_selected.rows.n = sort.rows.first;
-  return sort.rows.n >= kLeastShare * sort.rows.first && can_select(sort.rows) &&
-         are_short_rows(of_selected.rows, sort.dtype);
+  return !are_short_rows(sort.rows, sort.dtype) && sort.rows.n >= kLeastShare * sort.rows.first &&
+         can_select(sort.rows);
 }
 
-int32_t plan_selection(const dt_stream* stream, const calls::Sort& call, const RowSort& sort,
-                       int64_t* bytes) {
-  Scratch scratch(bytes ? nullptr : call.workspace);
-  const Selected selected(sort, &scratch);
-  if (const int32_t code = select_rows(stream, sort, &selected, &scratch, bytes != nullptr))
-    return code;
-  if (bytes) {
-    *bytes = scratch.used();
-    return DT_KERNEL_OK;
-  }
+int32_t sort_selected(const dt_stream* stream, const calls::Sort& call, const RowSort& sort,
+                      Scratch* scratch, bool is_dry) {
+  const Selected selected(sort, scratch);
+  if (const int32_t code = select_rows(stream, sort, &selected, scratch, is_dry)) return code;
   dt_view x = call.values ? *call.values : *call.indices;
   x.data = selected.elements;
   x.dtype = sort.dtype;
@@ -282,8 +274,10 @@ int32_t plan_selection(const dt_stream* stream, const calls::Sort& call, const R
   }
   RowSort again(x, call.values, call.indices, call.descending);
   again.positions = selected.positions;
-  return sort_short_rows(stream, again);
+  return sort_whole(stream, again, scratch, is_dry);
 }
+
+// ---- the kernels
 
 bool is_nothing(const Rows& rows) {
   return rows.count == 0 || rows.n == 0 || rows.first == 0;
@@ -292,10 +286,12 @@ bool is_nothing(const Rows& rows) {
 int32_t plan_sort(const dt_stream* stream, const calls::Sort& call, int64_t* bytes) {
   const RowSort sort(call.x, call.values, call.indices, call.descending);
   if (is_nothing(sort.rows)) return DT_KERNEL_OK;
-  if (are_short_rows(sort.rows, sort.dtype))
-    return bytes ? DT_KERNEL_OK : sort_short_rows(stream, sort);
-  if (is_selection(sort)) return plan_selection(stream, call, sort, bytes);
-  return plan_long_rows(stream, call, sort, bytes);
+  const bool is_dry = bytes != nullptr;
+  Scratch scratch(is_dry ? nullptr : call.workspace);
+  const int32_t code = is_selection(sort) ? sort_selected(stream, call, sort, &scratch, is_dry)
+                                          : sort_whole(stream, sort, &scratch, is_dry);
+  if (is_dry) *bytes = scratch.used();
+  return code;
 }
 
 int32_t plan_order_statistic(const dt_stream* stream, const calls::OrderStatistic& call,

@@ -52,6 +52,25 @@ def test_sorted_rows(n, dtype, device):
 
 
 @on_both
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "int16"])
+@pytest.mark.parametrize(
+    ("rows", "n", "k"),
+    [(5, 20_001, 5000), (1, 100_003, 20_000), (1, 300_007, 6001), (3, 9001, 2250)],
+)
+def test_much_of_long_rows(rows, n, k, dtype, device):
+    """More than a block can sort, of rows of which four times as much is left out."""
+    x = np.concatenate([rows_of(dtype, n, np.random.default_rng(n + i))[1:2] for i in range(rows)])
+    for descending in (False, True):
+        order = order_of(x, descending)[:, :k]
+        want = np.take_along_axis(x, order, 1)
+        for y, dim in ((dt.tensor(x, device=device), 1), (dt.tensor(x.T.copy(), device=device), 0)):
+            values, indices = (v.cpu().numpy() for v in y.topk(k, dim, descending))
+            assert np.array_equal(indices if dim else indices.T, order)
+            is_float = np.dtype(dtype).kind == "f"
+            assert np.array_equal(values if dim else values.T, want, equal_nan=is_float)
+
+
+@on_both
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int16"])
 @pytest.mark.parametrize("n", LENGTHS)
 def test_one_place_of_rows(n, dtype, device):
