@@ -10,6 +10,7 @@
 #include "kernels/cuda/cudnn_builder.h"
 #include "kernels/cuda/library.h"
 #include "kernels/cuda/library_types.h"
+#include "kernels/cuda/may_vary.h"
 #include "kernels/cuda/plan_key.h"
 
 namespace dt::cuda {
@@ -43,11 +44,6 @@ int64_t elements_of(const Shape& s) {
 }
 
 // ---- gradients of some of a call's images
-
-// Whether sums may be added up in any order, from run to run.
-bool may_vary(const dt_stream* stream) {
-  return (stream->flags & DT_FLAG_MAY_VARY) != 0;
-}
 
 // In a fixed order the library adds up the gradient of the query from the gradients of all scores,
 // which it keeps in memory: so many images are done at once that these take less than the limit,

@@ -11,6 +11,7 @@
 #include "kernels/cuda/cudnn_graph.h"
 #include "kernels/cuda/library.h"
 #include "kernels/cuda/library_types.h"
+#include "kernels/cuda/may_vary.h"
 #include "kernels/cuda/plan_key.h"
 #include "kernels/cuda/runtime.h"
 
@@ -189,11 +190,6 @@ std::unordered_map<PlanKey, ConvPlan, PlanKeyHash>& plans() {
 
 bool tf32(const dt_stream* stream) {
   return (stream->flags & DT_FLAG_TF32_CONV) != 0;
-}
-
-// Whether sums may be taken in any order: engines that add their parts by atomic additions.
-bool may_vary(const dt_stream* stream) {
-  return (stream->flags & DT_FLAG_MAY_VARY) != 0;
 }
 
 // Whether engines may use the tensor cores: narrow floats are what these multiply, floats are

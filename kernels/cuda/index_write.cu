@@ -1,6 +1,6 @@
-// Writing through indices. Where positions cannot meet, every element is written by itself. Where
-// they can, it is found out which of them is the last one in a place, or they are sorted by
-// destination first (sorted_writes.cuh).
+// Writing through indices. Where positions cannot meet, every element is written by itself
+// (direct_writes.cuh). Where they can, it is found out which of them is the last one in a place, or
+// they are sorted by destination first (sorted_writes.cuh).
 #include <cub/device/device_radix_sort.cuh>
 
 #include <string.h>
@@ -9,8 +9,10 @@
 #include <type_traits>
 
 #include "kernels/cuda/bucketed_sums.cuh"
+#include "kernels/cuda/direct_writes.cuh"
 #include "kernels/cuda/fixed_sums.cuh"
 #include "kernels/cuda/index_move.h"
+#include "kernels/cuda/may_vary.h"
 #include "kernels/cuda/owned_sums.cuh"
 #include "kernels/cuda/radix_sort.cuh"
 #include "kernels/cuda/scratch.h"
@@ -21,50 +23,6 @@
 
 namespace dt::cuda {
 namespace {
-
-constexpr int kBlock = 256;
-
-// ---- without repeats
-
-struct Assign {
-  template <class T>
-  __device__ __forceinline__ void apply(T* y, T value) const {
-    *y = value;
-  }
-};
-
-template <class Op>
-struct AddTo {
-  Op op;
-  template <class T>
-  __device__ __forceinline__ void apply(T* y, T value) const {
-    *y = Op::add(*y, op.weigh(value));
-  }
-};
-
-template <class T, class Op, int kSelectors, class Index>
-__global__ void __launch_bounds__(kBlock) write_elements(T* y, Values<T> values, IndexPlan plan,
-                                                         Complaint complaint, Op op, Index count) {
-  begin_kernel();
-  const Index position = static_cast<Index>(blockIdx.x) * kBlock + threadIdx.x;
-  if (position >= count) return;
-  int64_t from, to;
-  if (!plan.at<kSelectors>(position, complaint, &from, &to)) return;
-  op.apply(y + to, values.template load<1>(from).value[0]);
-}
-
-template <class T, class Op>
-int32_t write_directly(const dt_stream* stream, const calls::Call& call, const IndexPlan& plan,
-                       T* y, const Values<T>& values, const Op& op) {
-  const Complaint complaint(stream, call);
-  return visit_plan(plan, [&](auto selectors, auto index) {
-    using Index = decltype(index);
-    const int64_t count = plan.count();
-    return launch(stream, write_elements<T, Op, decltype(selectors)::value, Index>,
-                  static_cast<unsigned>(divide_up(count, kBlock)), kBlock, 0, y, values, plan,
-                  complaint, op, static_cast<Index>(count));
-  });
-}
 
 // ---- with repeats: positions and slices
 
@@ -372,13 +330,29 @@ int32_t add_fixed(const dt_stream* stream, const calls::Call& call, const SplitP
   }
 }
 
+// ---- with repeats: single elements in any order
+
+// Where it may vary, and no place has so many terms that their atomics, one after another, take
+// longer than other ways. Narrow sums would stand still.
+bool can_be_atomic(const dt_stream* stream, const SplitPlan& split, int64_t element_bytes,
+                   bool is_float) {
+  constexpr int64_t kLongestSlice = 4, kManyTerms = 1 << 19, kMostOfPlace = 64;
+  const bool is_double = element_bytes == sizeof(double);
+  const int64_t count = split.positions.count() * split.slice.count,
+                places = split.extent * split.slice.count;
+  return is_float && may_vary(stream) && (is_double || element_bytes == sizeof(float)) &&
+         split.slice.count <= kLongestSlice && (is_double || count >= kManyTerms) &&
+         count <= kMostOfPlace * places;
+}
+
 // ---- with repeats: the choice
 
 // The ways to add up what is written through indices, the first that fits. Buckets are worth their
 // code for floats only.
-enum class Way { kOwned, kFixed, kBuckets, kSorted };
+enum class Way { kAtomic, kOwned, kFixed, kBuckets, kSorted };
 
 Way way_of(const dt_stream* stream, const SplitPlan& split, int64_t element_bytes, bool is_float) {
+  if (can_be_atomic(stream, split, element_bytes, is_float)) return Way::kAtomic;
   if (can_own(split, element_bytes)) return Way::kOwned;
   const bool together = can_launch_together(stream->device);
   if (can_be_fixed(element_bytes, is_float) && can_add_fixed(split) && (together || !is_float))
@@ -434,13 +408,16 @@ int32_t accumulate_unsorted(const dt_stream* stream, const calls::Call& call,
 template <class T, class Op>
 int32_t accumulate(const dt_stream* stream, const calls::Call& call, const IndexPlan& plan, T* y,
                    const Values<T>& values, const Op& op, int64_t clear_bytes) {
-  if (plan.is_injective()) {
+  const auto directly = [&](const auto& add) {
     const int32_t code = clear(stream, y, clear_bytes);
-    if (code != DT_KERNEL_OK) return code;
-    return write_directly(stream, call, plan, y, values, AddTo<Op>{op});
-  }
+    return code != DT_KERNEL_OK ? code : write_directly(stream, call, plan, y, values, add);
+  };
+  if (plan.is_injective()) return directly(AddTo<Op>{op});
   const SplitPlan split = split_plan(plan);
   const Way way = way_of(stream, split, sizeof(T), kIsFloat<T>);
+  if constexpr (std::is_floating_point_v<T>) {
+    if (way == Way::kAtomic) return directly(AddAtomically<Op>{op});
+  }
   if constexpr (can_be_fixed(sizeof(T), kIsFloat<T>)) {
     if (way == Way::kFixed) return add_fixed(stream, call, split, y, values, op, clear_bytes);
   }
@@ -566,7 +543,7 @@ int64_t write_indexed_workspace(const dt_stream* stream, const IndexPlan& plan,
   const int64_t bytes = bytes_of(indexed.dtype);
   const Way way =
       mode.accumulate ? way_of(stream, split, bytes, is_floating(indexed.dtype)) : Way::kSorted;
-  if (way == Way::kOwned) return 0;
+  if (way == Way::kOwned || way == Way::kAtomic) return 0;
   Scratch memory(nullptr);
   if (!mode.accumulate && can_pick_winners(split)) {
     memory.take<uint32_t>(split.extent);

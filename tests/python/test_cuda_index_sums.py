@@ -63,6 +63,33 @@ def test_sums_of_repeats(positions, destinations, slice_, how, device):
         assert (got == a.index_add(0, i, b, alpha=0.5)).all()  # the same bits each time
 
 
+@needs_gpu
+@pytest.mark.parametrize("how", ["drawn", "one", "crowds"])
+@pytest.mark.parametrize(
+    "positions,destinations,slice_", [(600_000, 90_000, ()), (5000, 7000, (3,)), (300_000, 4, (4,))]
+)
+def test_sums_in_any_order(positions, destinations, slice_, how):
+    """A bad place is refused, and nothing is written for it, as in a fixed order."""
+    random = np.random.default_rng(positions + len(how))
+    index = chosen(how, positions, destinations, random)
+    x, y = random.normal(size=(positions, *slice_)), random.normal(size=(destinations, *slice_))
+    want, magnitude = added(y, index, x / 2), added(abs(y), index, abs(x))
+    gradient = added(np.zeros_like(y), index, x)
+    bad = dt.tensor([destinations], device="cuda")
+    dt.use_deterministic_algorithms(False)
+    try:
+        for dtype in ("float32", "float64", "bfloat16"):
+            i = dt.tensor(index, device="cuda")
+            a, b = (dt.tensor(v, device="cuda").to(getattr(dt, dtype)) for v in (y, x))
+            assert_close(a.index_add(0, i, b, alpha=0.5), want, magnitude, dtype)
+            (got,) = dt.autograd.grad(a.requires_grad_()[i], a, b)
+            assert_close(got, gradient, magnitude, dtype)
+            with pytest.raises(IndexError):
+                a.detach().index_add(0, dt.cat([i, bad]), dt.cat([b, b[:1]])).sum().item()
+    finally:
+        dt.use_deterministic_algorithms(True)
+
+
 @on_both
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("how", ["drawn", "half"])
