@@ -78,19 +78,6 @@ struct div_floor {
   }
 };
 
-// Gradients of div_floor by input, other.
-struct div_floor_backward {
-  static constexpr int n_in = 1, n_out = 2;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T) {
-    return T(0);
-  }
-  template <class T> static DT_FN T y1(const T*, T) {
-    return T(0);
-  }
-};
-
 // hardshrink: 0 if input >= -lambd and input <= lambd else input
 struct hardshrink {
   static constexpr int n_in = 1, n_out = 1;
@@ -121,17 +108,6 @@ struct softshrink_element {
   template <class T> static DT_FN T y(const T* p, T input) {
     const T lambd = p[0];
     return math::where(math::logical_and(math::ge(input, -lambd), math::le(input, lambd)), T(0), math::where(math::gt(input, lambd), input - lambd, input + lambd));
-  }
-};
-
-// Gradients of softshrink_element by input.
-struct softshrink_element_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T* p, T grad, T input) {
-    const T lambd = p[0];
-    return math::where(math::logical_and(math::ge(input, -lambd), math::le(input, lambd)), T(0), grad);
   }
 };
 
@@ -437,7 +413,8 @@ struct gamma_part_backward {
 }  // namespace dt::fn
 
 // X(name, class): the compute types of a class are FLOAT: float, double; INT: int32_t, int64_t; NUM: all four.
-#define DT_POINTWISE_SHARE(X) \
+// SAME(name, other): the formula and the class are those of another kernel.
+#define DT_POINTWISE_SHARE(X, SAME) \
   X(neg, NUM) \
   X(neg_backward, FLOAT) \
   X(square, NUM) \
@@ -445,11 +422,11 @@ struct gamma_part_backward {
   X(sin, FLOAT) \
   X(sin_backward, FLOAT) \
   X(div_floor, NUM) \
-  X(div_floor_backward, FLOAT) \
+  SAME(div_floor_backward, div_trunc_backward) \
   X(hardshrink, FLOAT) \
   X(hardshrink_backward, FLOAT) \
   X(softshrink_element, FLOAT) \
-  X(softshrink_element_backward, FLOAT) \
+  SAME(softshrink_element_backward, hardshrink_backward) \
   X(threshold_element, FLOAT) \
   X(threshold_element_backward, FLOAT) \
   X(gated, FLOAT) \

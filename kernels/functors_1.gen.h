@@ -18,16 +18,6 @@ struct trunc {
   }
 };
 
-// Gradients of trunc by input.
-struct trunc_backward {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T) {
-    return T(0);
-  }
-};
-
 // relu: 0 if input < 0 else input
 struct relu {
   static constexpr int n_in = 1, n_out = 1;
@@ -157,16 +147,6 @@ struct true_divide_backward {
   }
   template <class T> static DT_FN T y1(const T*, T grad, T input, T other) {
     return -grad * math::conj(input / other / other);
-  }
-};
-
-// power_minus_one: 1 / input
-struct power_minus_one {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return T(1) / input;
   }
 };
 
@@ -429,9 +409,10 @@ struct bessel_i_backward {
 }  // namespace dt::fn
 
 // X(name, class): the compute types of a class are FLOAT: float, double; INT: int32_t, int64_t; NUM: all four.
-#define DT_POINTWISE_SHARE(X) \
+// SAME(name, other): the formula and the class are those of another kernel.
+#define DT_POINTWISE_SHARE(X, SAME) \
   X(trunc, NUM) \
-  X(trunc_backward, FLOAT) \
+  SAME(trunc_backward, sign_backward) \
   X(relu, NUM) \
   X(relu_backward, FLOAT) \
   X(softplus, FLOAT) \
@@ -444,7 +425,7 @@ struct bessel_i_backward {
   X(clamp_min_backward, FLOAT) \
   X(true_divide, FLOAT) \
   X(true_divide_backward, FLOAT) \
-  X(power_minus_one, FLOAT) \
+  SAME(power_minus_one, reciprocal) \
   X(power_minus_one_backward, FLOAT) \
   X(power_three, NUM) \
   X(power_three_backward, FLOAT) \

@@ -327,16 +327,6 @@ struct round_scaled {
   }
 };
 
-// Gradients of round_scaled by input.
-struct round_scaled_backward {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T) {
-    return T(0);
-  }
-};
-
 // copysign: copysign(input, other)
 struct copysign {
   static constexpr int n_in = 2, n_out = 1;
@@ -429,7 +419,8 @@ struct xlog1py_backward {
 }  // namespace dt::fn
 
 // X(name, class): the compute types of a class are FLOAT: float, double; INT: int32_t, int64_t; NUM: all four.
-#define DT_POINTWISE_SHARE(X) \
+// SAME(name, other): the formula and the class are those of another kernel.
+#define DT_POINTWISE_SHARE(X, SAME) \
   X(abs, NUM) \
   X(abs_backward, FLOAT) \
   X(log1p, FLOAT) \
@@ -459,7 +450,7 @@ struct xlog1py_backward {
   X(logaddexp2, FLOAT) \
   X(logaddexp2_backward, FLOAT) \
   X(round_scaled, FLOAT) \
-  X(round_scaled_backward, FLOAT) \
+  SAME(round_scaled_backward, sign_backward) \
   X(copysign, FLOAT) \
   X(copysign_backward, FLOAT) \
   X(fmin, NUM) \

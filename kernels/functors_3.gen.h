@@ -38,16 +38,6 @@ struct round {
   }
 };
 
-// Gradients of round by input.
-struct round_backward {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T) {
-    return T(0);
-  }
-};
-
 // rsqrt: rsqrt(input)
 struct rsqrt {
   static constexpr int n_in = 1, n_out = 1;
@@ -108,16 +98,6 @@ struct div_trunc_backward {
   }
   template <class T> static DT_FN T y1(const T*, T) {
     return T(0);
-  }
-};
-
-// minimum: minimum(input, other)
-struct minimum {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T other) {
-    return math::minimum(input, other);
   }
 };
 
@@ -425,18 +405,19 @@ struct bessel {
 }  // namespace dt::fn
 
 // X(name, class): the compute types of a class are FLOAT: float, double; INT: int32_t, int64_t; NUM: all four.
-#define DT_POINTWISE_SHARE(X) \
+// SAME(name, other): the formula and the class are those of another kernel.
+#define DT_POINTWISE_SHARE(X, SAME) \
   X(sign, NUM) \
   X(sign_backward, FLOAT) \
   X(round, NUM) \
-  X(round_backward, FLOAT) \
+  SAME(round_backward, sign_backward) \
   X(rsqrt, FLOAT) \
   X(rsqrt_backward, FLOAT) \
   X(cos, FLOAT) \
   X(cos_backward, FLOAT) \
   X(div_trunc, NUM) \
   X(div_trunc_backward, FLOAT) \
-  X(minimum, NUM) \
+  SAME(minimum, clamp_max) \
   X(minimum_backward, FLOAT) \
   X(elu_scaled, FLOAT) \
   X(elu_scaled_backward, FLOAT) \

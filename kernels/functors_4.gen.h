@@ -18,16 +18,6 @@ struct floor {
   }
 };
 
-// Gradients of floor by input.
-struct floor_backward {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T) {
-    return T(0);
-  }
-};
-
 // ceil: ceil(input)
 struct ceil {
   static constexpr int n_in = 1, n_out = 1;
@@ -35,16 +25,6 @@ struct ceil {
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input) {
     return math::ceil(input);
-  }
-};
-
-// Gradients of ceil by input.
-struct ceil_backward {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T) {
-    return T(0);
   }
 };
 
@@ -116,16 +96,6 @@ struct modulo_backward {
   }
 };
 
-// power_half: sqrt(input)
-struct power_half {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::sqrt(input);
-  }
-};
-
 // Gradients of power_half by input.
 struct power_half_backward {
   static constexpr int n_in = 2, n_out = 1;
@@ -133,16 +103,6 @@ struct power_half_backward {
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input) {
     return grad * (T(0.5) * math::conj(math::rsqrt(input)));
-  }
-};
-
-// power_minus_half: rsqrt(input)
-struct power_minus_half {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::rsqrt(input);
   }
 };
 
@@ -504,20 +464,21 @@ struct trigamma_backward {
 }  // namespace dt::fn
 
 // X(name, class): the compute types of a class are FLOAT: float, double; INT: int32_t, int64_t; NUM: all four.
-#define DT_POINTWISE_SHARE(X) \
+// SAME(name, other): the formula and the class are those of another kernel.
+#define DT_POINTWISE_SHARE(X, SAME) \
   X(floor, NUM) \
-  X(floor_backward, FLOAT) \
+  SAME(floor_backward, sign_backward) \
   X(ceil, NUM) \
-  X(ceil_backward, FLOAT) \
+  SAME(ceil_backward, sign_backward) \
   X(sigmoid, FLOAT) \
   X(sigmoid_backward, FLOAT) \
   X(rsub, NUM) \
   X(rsub_backward, FLOAT) \
   X(modulo, NUM) \
   X(modulo_backward, FLOAT) \
-  X(power_half, FLOAT) \
+  SAME(power_half, sqrt) \
   X(power_half_backward, FLOAT) \
-  X(power_minus_half, FLOAT) \
+  SAME(power_minus_half, rsqrt) \
   X(power_minus_half_backward, FLOAT) \
   X(hardswish, FLOAT) \
   X(hardswish_backward, FLOAT) \

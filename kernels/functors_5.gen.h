@@ -225,16 +225,6 @@ struct power_backward {
   }
 };
 
-// maximum: maximum(input, other)
-struct maximum {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T other) {
-    return math::maximum(input, other);
-  }
-};
-
 // Gradients of maximum by input, other.
 struct maximum_backward {
   static constexpr int n_in = 3, n_out = 2;
@@ -533,7 +523,8 @@ struct orthogonal_polynomial {
 }  // namespace dt::fn
 
 // X(name, class): the compute types of a class are FLOAT: float, double; INT: int32_t, int64_t; NUM: all four.
-#define DT_POINTWISE_SHARE(X) \
+// SAME(name, other): the formula and the class are those of another kernel.
+#define DT_POINTWISE_SHARE(X, SAME) \
   X(exp, FLOAT) \
   X(exp_backward, FLOAT) \
   X(log, FLOAT) \
@@ -554,7 +545,7 @@ struct orthogonal_polynomial {
   X(add_backward, FLOAT) \
   X(power, NUM) \
   X(power_backward, FLOAT) \
-  X(maximum, NUM) \
+  SAME(maximum, clamp_min) \
   X(maximum_backward, FLOAT) \
   X(hardtanh_element, FLOAT) \
   X(hardtanh_element_backward, FLOAT) \

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 
 from . import expr
@@ -80,17 +81,33 @@ def ops(which: str, rows: Rows) -> str:
 
 
 def functors(schema: Schema) -> dict[str, str]:
-    files: dict[str, list[Function]] = {}
+    """Of kernels with one formula and one class the first has a struct; the others call its kernel."""
+    structs: dict[str, list[str]] = {}
+    rows: dict[str, list[str]] = {}
+    first_of: dict[tuple[str, str], str] = {}
     for f in schema.elementwise:
-        files.setdefault(share_of(f), []).append(f)
-    made = {}
-    for path, share in files.items():
-        structs = [text for f in share for text in _structs(f)]
-        end = "}  // namespace dt::fn\n"
-        made[path] = "\n".join(
-            [BANNER + _FUNCTORS_INTRO, *structs, end, _row_macro(share), "// clang-format on\n"]
+        for name, inputs, text, cls in _structs(f):
+            first = first_of.setdefault((cls, _without_names(name, inputs, text)), name)
+            if first == name:
+                structs.setdefault(share_of(f), []).append(text)
+            row = f"X({name}, {cls})" if first == name else f"SAME({name}, {first})"
+            rows.setdefault(share_of(f), []).append(row)
+    end = "}  // namespace dt::fn\n"
+    return {
+        path: "\n".join(
+            [BANNER + _FUNCTORS_INTRO, *texts, end, _row_macro(rows[path]), "// clang-format on\n"]
         )
-    return made
+        for path, texts in structs.items()
+    }
+
+
+def _without_names(name: str, inputs: list[str], text: str) -> str:
+    """A struct as the compiler sees it."""
+    lines = [line for line in text.split("\n") if not line.startswith("//")]
+    text = re.sub(rf"^struct {name}\b", "struct", "\n".join(lines))
+    for i, n in enumerate(inputs):
+        text = re.sub(rf"\b{n}\b", f"_{i}", text)
+    return text
 
 
 _FUNCTORS_INTRO = """\
@@ -106,18 +123,21 @@ namespace dt::fn {
 
 
 def _structs(f: Function):
+    """The name, inputs, text and class of each kernel."""
     e = f.elementwise
-    yield _struct(
-        f.name, f"{f.name}: {e.y}", [a.name for a in e.inputs], e.bools, e.bool_out, e.attributes,
+    inputs = [a.name for a in e.inputs]
+    text = _struct(
+        f.name, f"{f.name}: {e.y}", inputs, e.bools, e.bool_out, e.attributes,
         {"y": (e.y, e.parts_of(e.y))},
     )  # fmt: skip
+    yield f.name, inputs, text, _CLASS[e.compute]
     if e.grad:
         formulas = [e.grad[a.name] for a in e.differentiable]
         outs = {f"y{i}": (text, e.parts_of(text)) for i, text in enumerate(formulas)}
         comment = f"Gradients of {f.name} by {', '.join(a.name for a in e.differentiable)}."
-        yield _struct(
-            f.name + "_backward", comment, ["grad", *e.saved], e.bools, False, e.attributes, outs
-        )
+        name, inputs = f.name + "_backward", ["grad", *e.saved]
+        text = _struct(name, comment, inputs, e.bools, False, e.attributes, outs)
+        yield name, inputs, text, "FLOAT"
 
 
 def _struct(name, comment, inputs, bools, bool_out, attributes, formulas) -> str:
@@ -253,16 +273,13 @@ struct {camel(f.name)} {{
 """
 
 
-def _row_macro(share: list[Function]) -> str:
-    rows = []
-    for f in share:
-        rows.append((f.name, _CLASS[f.elementwise.compute]))
-        if f.elementwise.grad:
-            rows.append((f.name + "_backward", "FLOAT"))
-    lines = " \\\n".join(f"  X({name}, {cls})" for name, cls in rows)
+def _row_macro(rows: list[str]) -> str:
+    lines = " \\\n".join(f"  {row}" for row in rows)
     return (
         "// X(name, class): the compute types of a class are FLOAT: float, double; "
-        f"INT: int32_t, int64_t; NUM: all four.\n#define DT_POINTWISE_SHARE(X) \\\n{lines}\n"
+        "INT: int32_t, int64_t; NUM: all four.\n"
+        "// SAME(name, other): the formula and the class are those of another kernel.\n"
+        f"#define DT_POINTWISE_SHARE(X, SAME) \\\n{lines}\n"
     )
 
 

@@ -61,3 +61,12 @@ class Pointwise : public Call {
 };
 
 }  // namespace dt::calls
+
+// The kernel of a row whose formula is another row's.
+#define DT_POINTWISE_SAME(name, other)                                  \
+  namespace kernels {                                                   \
+  int32_t other(const dt_stream* stream, const calls::Pointwise& call); \
+  int32_t name(const dt_stream* stream, const calls::Pointwise& call) { \
+    return other(stream, call);                                         \
+  }                                                                     \
+  }

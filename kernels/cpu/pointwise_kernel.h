@@ -32,8 +32,6 @@ struct hardswish;
 struct le;
 struct lerp_element;
 struct lt;
-struct maximum;
-struct minimum;
 struct mul;
 struct multiply_add;
 struct ne;
@@ -316,8 +314,8 @@ constexpr Narrow kNarrow =
     : is_one_of<F, fn::mul, fn::bitwise_and, fn::bitwise_or, fn::bitwise_xor, fn::eq, fn::ne,
                 fn::where>
         ? Narrow::kBits
-    : is_one_of<F, fn::abs, fn::sign, fn::relu, fn::maximum, fn::minimum, fn::clamp_max,
-                fn::clamp_min, fn::lt, fn::le, fn::gt, fn::ge>
+    : is_one_of<F, fn::abs, fn::sign, fn::relu, fn::clamp_max, fn::clamp_min, fn::lt, fn::le,
+                fn::gt, fn::ge>
         ? Narrow::kOrders
         : Narrow::kNone;
 
@@ -357,9 +355,9 @@ template <class F>
 constexpr bool kTakesHalves =
     kChangesSign<F> ||
     (kHalfVectors &&
-     is_one_of<F, fn::add, fn::sub, fn::rsub, fn::mul, fn::true_divide, fn::relu, fn::maximum,
-               fn::minimum, fn::clamp_max, fn::clamp_min, fn::square, fn::sqrt, fn::rsqrt,
-               fn::reciprocal, fn::hardswish, fn::clamp_range, fn::lerp_element, fn::multiply_add>);
+     is_one_of<F, fn::add, fn::sub, fn::rsub, fn::mul, fn::true_divide, fn::relu, fn::clamp_max,
+               fn::clamp_min, fn::square, fn::sqrt, fn::rsqrt, fn::reciprocal, fn::hardswish,
+               fn::clamp_range, fn::lerp_element, fn::multiply_add>);
 
 // Which operands may be numbers. There is an op for each order of a tensor and a number.
 template <class F>

@@ -4,6 +4,6 @@
 
 namespace dt::cuda {
 
-DT_POINTWISE_SHARE(DT_POINTWISE_KERNEL)
+DT_POINTWISE_SHARE(DT_POINTWISE_KERNEL, DT_POINTWISE_SAME)
 
 }  // namespace dt::cuda

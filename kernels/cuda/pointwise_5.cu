@@ -32,6 +32,6 @@ int32_t pointwise<fn::power, NUM>(const dt_stream* stream, const calls::Pointwis
 
 }  // namespace
 
-DT_POINTWISE_SHARE(DT_POINTWISE_KERNEL)
+DT_POINTWISE_SHARE(DT_POINTWISE_KERNEL, DT_POINTWISE_SAME)
 
 }  // namespace dt::cuda
