@@ -309,18 +309,18 @@ __global__ void __launch_bounds__(kReduceThreads)
       accumulator[l * kWidth + i] = op.start();
     }
   }
-  for (uint32_t r = begin + row; r < end; r += kUnroll * rows) {
+  const auto round = [&](uint32_t r, bool is_whole) {
     Load loads[kUnroll][kLots];
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) {
-      if (r + u * rows >= end) continue;
+      if (!is_whole && r + u * rows >= end) continue;
       const int64_t offset = offset_of(r + u * rows);
 #pragma unroll
       for (int l = 0; l < kLots; ++l) loads[u][l].load(call, place[l] + offset);
     }
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) {
-      if (r + u * rows >= end) continue;
+      if (!is_whole && r + u * rows >= end) continue;
 #pragma unroll
       for (int l = 0; l < kLots; ++l) {
 #pragma unroll
@@ -330,7 +330,11 @@ __global__ void __launch_bounds__(kReduceThreads)
         }
       }
     }
-  }
+  };
+  // Loads that depend on nothing are all on their way before the first is waited for.
+  uint32_t r = begin + row;
+  for (; r + (kUnroll - 1) * rows < end; r += kUnroll * rows) round(r, true);
+  if (r < end) round(r, false);
   merge_rows(accumulator, call.lanes, [&](const auto& a, const auto& b) { return op.join(a, b); });
   if (row > 0) return;
 #pragma unroll
