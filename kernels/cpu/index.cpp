@@ -50,6 +50,7 @@ void write_run(T* y, int64_t y_stride, const T* x, int64_t x_stride, int64_t n, 
     const bool fills = 2 * n * static_cast<int64_t>(sizeof(T)) >= kVectorBytes;
     if (fills && y_stride == 1 && x_stride == 1) return accumulate_run(y, x, n, alpha);
   } else if (y_stride == 1 && x_stride == 1) {
+    if constexpr (std::is_same_v<Op, Assign>) return copy_run(y, x, n);
     for (int64_t i = 0; i < n; ++i) y[i] = Op::apply(y[i], x[i], alpha);
     return;
   }
