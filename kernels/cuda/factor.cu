@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kernels/cuda/jacobi.h"
+#include "kernels/cuda/in_registers.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/team.cuh"
 
@@ -184,11 +184,11 @@ int64_t workspace_of(const dt_stream* stream, const Problem& problem) {
 
 #define DT_FACTOR_KERNEL(NAME, CALL, PROBLEM)                                           \
   int32_t kernels::NAME(const dt_stream* stream, const calls::CALL& call) {             \
-    if (takes_jacobi(call)) return jacobi(stream, call);                                \
+    if (fits_registers(call)) return solve_in_registers(stream, call);                  \
     return solve(stream, factor::PROBLEM(call), call.workspace);                        \
   }                                                                                     \
   int64_t kernels::NAME##_workspace(const dt_stream* stream, const calls::CALL& call) { \
-    return takes_jacobi(call) ? 0 : workspace_of(stream, factor::PROBLEM(call));        \
+    return fits_registers(call) ? 0 : workspace_of(stream, factor::PROBLEM(call));      \
   }
 DT_FACTOR_KERNELS(DT_FACTOR_KERNEL)
 #undef DT_FACTOR_KERNEL

@@ -4,7 +4,7 @@
 // orthogonal to each other; their lengths are the singular values then. A lane has a column in its
 // registers, and in each round of a sweep all lanes meet the lane whose number differs by the bits
 // of the round, so that after a sweep every pair has met.
-#include "kernels/cuda/jacobi.h"
+#include "kernels/cuda/in_registers.h"
 
 #include <type_traits>
 
@@ -382,15 +382,15 @@ dim3 warps_for(int64_t matrices) {
 
 }  // namespace
 
-bool takes_jacobi(const calls::Eigh& call) {
+bool fits_registers(const calls::Eigh& call) {
   return Matrices(call.a).rows <= kMostRows;
 }
 
-bool takes_jacobi(const calls::Svd& call) {
+bool fits_registers(const calls::Svd& call) {
   return Matrices(call.a).rows <= kMostRows;
 }
 
-int32_t jacobi(const dt_stream* stream, const calls::Eigh& call) {
+int32_t solve_in_registers(const dt_stream* stream, const calls::Eigh& call) {
   const SmallEigh small = {Matrices(call.w), Matrices(call.v), Matrices(call.info),
                            Matrices(call.a), tolerance_of(call.a.dtype)};
   return visit_rows(small.a.rows, [&](auto rows) {
@@ -400,7 +400,7 @@ int32_t jacobi(const dt_stream* stream, const calls::Eigh& call) {
   });
 }
 
-int32_t jacobi(const dt_stream* stream, const calls::Svd& call) {
+int32_t solve_in_registers(const dt_stream* stream, const calls::Svd& call) {
   SmallSvd small = {Matrices(call.u),          Matrices(call.s), Matrices(call.vh),
                     Matrices(call.info),       Matrices(call.a), 0,
                     tolerance_of(call.a.dtype)};

@@ -185,6 +185,39 @@ def test_small_matrices(n, batch):
         np.testing.assert_allclose(mine.cpu().numpy(), theirs, rtol=1e-9, atol=1e-9)
 
 
+def product_of_factors(lu, pivots):
+    m, n = lu.shape[-2:]
+    k = min(m, n)
+    y = (np.tril(lu[..., :k], -1) + np.eye(m, k)) @ np.triu(lu[..., :k, :])
+    for matrix, exchanges in zip(y, pivots):
+        for i in reversed(range(k)):
+            matrix[[i, exchanges[i] - 1]] = matrix[[exchanges[i] - 1, i]]
+    return y
+
+
+# Up to 8, 16 and 32 rows and columns lie in registers, a row in each lane.
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "m, n",
+    [(1, 1), (3, 3), (8, 8), (9, 9), (16, 16), (17, 17), (32, 32), (33, 33)]
+    + [(5, 16), (16, 5), (2, 31), (32, 9), (33, 2)],
+)
+def test_lu_of_small_matrices(m, n, dtype):
+    rng = np.random.default_rng(m * 40 + n)
+    a, k = rng.standard_normal((37, m, n)).astype(dtype), min(m, n)
+    # Exact, and all elements below the diagonal as large as those on it, of which the first is taken.
+    lower = np.tril(rng.choice([-1, 1], (m, k)), -1) + np.eye(m, k)
+    a[1] = lower @ (np.triu(rng.integers(-1, 2, (k, n)), 1) + np.eye(k, n))
+    a[2, :, n // 2] = 0
+    theirs = [x.numpy() for x in torch.linalg.lu_factor_ex(torch.from_numpy(a))[1:]]
+    close = {"rtol": 1e-4, "atol": 1e-4} if dtype == "float32" else {"atol": 1e-10}
+    for given in (here(a), here(a.swapaxes(1, 2)).mT, here(np.repeat(a, 2, 2))[..., ::2]):
+        lu, *codes = (x.cpu().numpy() for x in dt.linalg.lu_factor_ex(given))
+        np.testing.assert_allclose(product_of_factors(lu.astype(float), codes[0]), a, **close)
+        assert all(map(np.array_equal, codes, theirs))
+    assert np.array_equal(theirs[0][1], np.arange(k) + 1)
+
+
 def test_what_small_singular_matrices_say():
     a = np.random.default_rng(8).standard_normal((4, 5, 5))
     a[2, :, 1] = 0
