@@ -1,6 +1,6 @@
 // Scans along any dimension: cumsum, cumprod, logcumsumexp. Floating sums and products are carried
-// in double, integers wrap around in 64 bits, as on the CPU. Logarithms of sums of float are
-// joined in float where few joins follow each other.
+// in double, integers wrap around in 64 bits, as on the CPU. Logarithms of sums of float and of 16
+// bits are joined in float where few joins follow each other.
 //
 // Short lines of neighbours are scanned by a thread each, in shared memory, longer ones by a warp
 // or a block each, tile by tile; lines that lie side by side by a thread each. Few long lines are
@@ -21,9 +21,12 @@ namespace {
 // for one.
 constexpr int kRowBlocks = 3;
 constexpr int kChunkBlocks = 4;
+// Of pairs, which take twice the registers, no more than in rows.
 template <class Fold, class Source>
-constexpr int kWidthOf =
-    kChunkWidth<typename Elements<Fold, Source>::Element, typename Elements<Fold, Source>::Result>;
+constexpr int kWidthOf = std::is_arithmetic_v<typename Fold::Value>
+                             ? kChunkWidth<typename Elements<Fold, Source>::Element,
+                                           typename Elements<Fold, Source>::Result>
+                             : kRowWidth;
 
 // ---- lines of neighbours
 
@@ -380,8 +383,11 @@ int32_t kernels::cumprod(const dt_stream* stream, const calls::Scan& call) {
 int32_t kernels::logcumsumexp(const dt_stream* stream, const calls::Scan& call) {
   if (numel(call.x) == 0) return DT_KERNEL_OK;
   const ScanPlan plan(call);
-  if (is_all<float>(call) && plan.way != Way::COLUMNS)
-    return run<LogOfFloats, float>(stream, call, plan);
+  if (plan.way != Way::COLUMNS) {
+    if (is_all<float>(call)) return run<LogOfFloats, float>(stream, call, plan);
+    if (is_all<Float16>(call)) return run<LogOfFloats, Float16>(stream, call, plan);
+    if (is_all<BFloat16>(call)) return run<LogOfFloats, BFloat16>(stream, call, plan);
+  }
   return scan_floats<LogOfSum>(stream, call);
 }
 

@@ -64,7 +64,8 @@ struct LogOf {
 
   LogOf() = default;
   __device__ __forceinline__ LogOf(float log, float times) : top(log), sum(times) {}
-  __device__ __forceinline__ explicit LogOf(float log) : top(log), sum(1) {}
+  template <class T>
+  __device__ __forceinline__ explicit LogOf(T log) : top(static_cast<float>(log)), sum(1) {}
   __device__ __forceinline__ explicit operator float() const { return top + math::log(sum); }
 };
 

@@ -156,14 +156,17 @@ def test_the_last_of_many_writes_wins(kind, dtype, width):
     assert np.array_equal(y.cpu().numpy(), want)
 
 
-@pytest.mark.parametrize("shape", [(500, 33), (50, 1000), (2, 40_003)])
+# Lines of some threads, of a warp, of a block, and cut into chunks; the unit of a dtype's rounding.
+@pytest.mark.parametrize("shape", [(500, 33), (50, 1000), (4097, 1026), (9, 2050), (2, 40_003)])
 @pytest.mark.parametrize("scale", [1, 30])
-def test_logcumsumexp_is_as_exact_as_float32_allows(shape, scale):
+@pytest.mark.parametrize("dtype, unit", [("float32", 0), ("float16", 2**-11), ("bfloat16", 2**-8)])
+def test_logcumsumexp_is_as_exact_as_its_dtype_allows(shape, scale, dtype, unit):
     x = (np.random.default_rng(6).standard_normal(shape) * scale).astype(np.float32)
     x[1, 5], x[0, 3] = -np.inf, x[0].max() + 1
-    truth = torch.from_numpy(x).double().logcumsumexp(1).numpy()
-    mine = here(x).logcumsumexp(1).cpu().numpy()
-    np.testing.assert_allclose(mine, truth, rtol=3e-7, atol=3e-7)
+    given = here(x).to(getattr(dt, dtype))
+    truth = torch.from_numpy(given.double().cpu().numpy()).logcumsumexp(1).numpy()
+    mine = given.logcumsumexp(1).float().cpu().numpy()
+    np.testing.assert_allclose(mine, truth, rtol=3e-7 + unit, atol=3e-7)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 16, 31, 40])
