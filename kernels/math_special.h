@@ -214,9 +214,36 @@ DT_MATH RisingProduct rising_product(double y) {
   }
 }
 
-// Of float: in double, whose digits suffice beside the zeros at 1 and 2 without a series of their
-// own, and without a loop. On a GPU only below 0, where CUDA's has lost them.
-DT_MATH float lgamma_through_double(float x) {
+#if defined(__CUDA_ARCH__) || defined(__CUDACC_RTC__)
+// 1 / Gamma(1 + d) on |d| <= 1/2, error 2^-56.
+DT_MATH double inverse_gamma_near_one(double d) {
+  return horner(d, 1.0, 0.5772156649015329, -0.6558780715202527, -0.042002635034095515,
+                0.16653861138218928, -0.04219773455552084, -0.009621971524607897,
+                0.007218943245911072, -0.0011651676431973738, -0.00021524166229467653,
+                0.00012805072001014693, -2.01349556850396e-05, -1.2525583573659133e-06,
+                1.1335045480626792e-06, -2.0057089361510917e-07, 4.939580133523849e-09);
+}
+
+// Between poles of which zeros lie beside: 1 / |Gamma(x)| is a product, in double, so that where it
+// is near 1 its logarithm has its digits. Apart, so that what is rare takes no registers of the
+// rest.
+DT_SPECIAL float lgamma_beside_zeros(float x) {
+  const double y = -double(x), distance = distance_to_integer(double(x));
+  double product = abs(distance) * inverse_gamma_near_one(distance);
+  for (double factor = 1.0 - distance; factor <= y; factor += 1.0) product *= factor;
+  const float rough = float(product);
+  const float rest = float(product - double(rough)) / rough;
+  return distance == 0.0 ? float(kInfinity) : -(log(rough) + rest);
+}
+
+// CUDA's, but where it has lost its digits.
+DT_MATH float lgamma(float x) {
+  return x < -2.25f && x > -10.5f ? lgamma_beside_zeros(x) : ::lgammaf(x);
+}
+#else
+// Of float: in double, whose digits suffice beside the zeros without a series of their own, and
+// without a loop.
+DT_MATH float lgamma(float x) {
   const double wide = double(x), distance = distance_to_integer(wide);
   const bool reflected = wide <= 0.0;
   const double y = reflected ? 1.0 - wide : wide;
@@ -234,19 +261,6 @@ DT_MATH float lgamma_through_double(float x) {
   const double exact = (wide - 1.0) * (wide - 2.0) == 0.0 ? 0.0 : value;
   const double result = reflected ? -value : exact;
   return float(sine == 0.0 ? kInfinity : abs(wide) == kInfinity ? kInfinity : result);
-}
-
-#if defined(__CUDA_ARCH__) || defined(__CUDACC_RTC__)
-// Apart, so that what is rare takes no registers of the rest.
-DT_SPECIAL float lgamma_below_zero(float x) {
-  return lgamma_through_double(x);
-}
-DT_MATH float lgamma(float x) {
-  return x > 0.0f ? ::lgammaf(x) : lgamma_below_zero(x);
-}
-#else
-DT_MATH float lgamma(float x) {
-  return lgamma_through_double(x);
 }
 #endif
 

@@ -169,6 +169,23 @@ def test_logcumsumexp_is_as_exact_as_its_dtype_allows(shape, scale, dtype, unit)
     np.testing.assert_allclose(mine, truth, rtol=3e-7 + unit, atol=3e-7)
 
 
+@pytest.mark.parametrize(
+    "dtype, unit, least",
+    [("float32", 0, 1e-13), ("float16", 2**-11, 2**-25), ("bfloat16", 2**-8, 1e-13)],
+)
+def test_lgamma_keeps_its_digits_beside_zeros(dtype, unit, least):
+    x = np.random.default_rng(10).uniform(-13, 5, 100_000).astype(np.float32)
+    poles = -np.arange(0, 13, dtype=np.float32)
+    zeros = np.float32(
+        [-2.4570247, -2.7476826, -3.1435809, -3.9552943, -4.0393617, -4.9915446, -5.0082183, 1, 2]
+    )
+    beside = [np.nextafter(p, np.float32(to)) for p in (poles, zeros) for to in (-20, 20)]
+    given = here(np.concatenate([x, poles, zeros, *beside])).to(getattr(dt, dtype))
+    truth = torch.from_numpy(given.double().cpu().numpy()).lgamma().numpy()
+    mine = given.lgamma().float().cpu().numpy()
+    np.testing.assert_allclose(mine, truth, rtol=1e-6 + unit, atol=least)
+
+
 @pytest.mark.parametrize("n", [1, 2, 5, 16, 31, 40])
 @pytest.mark.parametrize("batch", [(), (70,)])
 def test_small_matrices(n, batch):
