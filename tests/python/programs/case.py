@@ -78,7 +78,8 @@ class Case:
 
     def passes(self, call: str) -> bool:
         """Whether that graph has a node of what such a call gave."""
-        made = self.named(" ".join(re.findall(rf"^(.*?) = .*\b{call}\(", self.history, re.M)))
+        calls = re.finditer(rf"^(.*?) = .*\b{call}\(", self.history, re.M)
+        made = self.named(" ".join(m[1] for m in calls))
         nodes = {n for x in self.derived for n in graph_of(x)}
         return any(x.grad_fn in nodes for x in made)
 

@@ -69,6 +69,9 @@ def with_memory(arguments):
 # Sums of products, whose terms may cancel: rounding moves them by shares of those.
 SUMS_OF_PRODUCTS = frozenset("mm addmm bmm baddbmm addbmm mv addmv dot vdot".split())
 
+# What gives elements as they are, for which the gradient looks again.
+CHOICES = frozenset("amax amin aminmax max median min nanmedian".split())
+
 
 class _Noise(torch.utils._python_dispatch.TorchDispatchMode):
     """Every float that PyTorch computes is off by as much as rounding may move it."""
@@ -84,9 +87,10 @@ class _Noise(torch.utils._python_dispatch.TorchDispatchMode):
         if function._schema.is_mutable or any(r.alias_info for r in function._schema.returns):
             return made
         tensors = [x for x in arguments if isinstance(x, torch.Tensor) and x.is_floating_point()]
-        if not tensors or function.overloadpacket is torch.ops.aten._to_copy:
+        name = function.overloadpacket.__name__
+        if not tensors or name == "_to_copy" or name in CHOICES:
             return made  # rounded once, if at all
-        if function.overloadpacket.__name__ in SUMS_OF_PRODUCTS and not made.is_meta:
+        if name in SUMS_OF_PRODUCTS and not made.is_meta:
             terms = [x.abs() if isinstance(x, torch.Tensor) else x for x in arguments]
             return self._moved(made, function(*terms, **(named or {})))
         return torch.utils._pytree.tree_map_only(torch.Tensor, self._moved, made)

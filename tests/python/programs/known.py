@@ -9,6 +9,7 @@ import torch
 
 from . import (  # noqa: F401 - they fill DIFFERENCES
     known_arguments,
+    known_constants,
     known_edges,
     known_elementwise,
     known_gradients,

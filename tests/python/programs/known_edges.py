@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import math
@@ -357,17 +358,18 @@ def _(c: Case) -> bool:
     return call is not None and c.aspect == "values" and any(map(is_repeating, c.named(call[0])))
 
 
-# Of a number among elements that lie in another order, or are many.
+# Of a number among elements that lie in another order, or are many: of those it is not made one of their dtype.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    number = re.search(r"\bisin\((?:elements=)?(-?\d[\d.e+-]*)", c.statement)
-    if number is None:
-        return False
-    among = next((x for x in c.used if x.dtype is torch.float32), None)
-    there = among is not None and bool((among == float(number[1])).any())
-    wide = (
-        among is not None and c.difference.ours == f"bool {there != ('invert=True' in c.statement)}"
+    call = re.search(
+        r"\bisin\((?:elements=)?(x\d+|-?\d[\d.e+-]*), (?:test_elements=)?(x\d+)", c.statement
     )
+    if call is None:
+        return False
+    number, among = (c.tensors[n] if n in c.tensors else ast.literal_eval(n) for n in call.groups())
+    single = not isinstance(number, torch.Tensor) or number.dim() == 0
+    there = single and bool((among == number).any())
+    wide = single and c.difference.ours == f"bool {there != ('invert=True' in c.statement)}"
     return (wide and c.aspect == "values") or c.only_theirs_raises("view size is not compatible")
 
 

@@ -308,7 +308,9 @@ def _(c: Case) -> bool:
     if c.aspect != "values" or not re.search(r"\bgcd_?\(", c.statement):
         return False
     ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
-    return bool((ours.abs() == theirs.abs()).all()) and any(map(holds_the_least, c.used))
+    negative = (-ours).long().to(c.theirs.dtype)  # in place it may be one of unsigned integers
+    either = (ours == theirs) | (negative == theirs)
+    return bool(either.all()) and any(map(holds_the_least, c.used))
 
 
 # Of a factor whose negative wraps around.

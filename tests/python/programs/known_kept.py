@@ -19,7 +19,7 @@ from .case import (
     names_changed,
     share_memory,
 )
-from .known_numbers import is_written
+from .known_memory import is_written
 from .known_saved import KEEPS, earlier_derivatives, is_kept_by_pytorch_alone, reported
 
 # What these keep and PyTorch's do not: operands, and the result of attention.

@@ -1,4 +1,4 @@
-"""What is known of the order in which elements lie in memory."""
+"""What is known of memory: the order in which elements lie in it, and of several that share one place."""
 
 from __future__ import annotations
 
@@ -140,3 +140,42 @@ def _(c: Case) -> bool:
         return False
     both = zip(c.theirs.shape, *(numbers_of(s) for s in (c.difference.ours, c.difference.theirs)))
     return all(n == 1 or ours == theirs for n, ours, theirs in both)
+
+
+def is_written(c: Case, name: str) -> bool:
+    """Whether a statement writes what has that name: an assignment or a call in place."""
+    target = rf"^ *{name}(?:\[.*\] \S{{0,2}}= | \S{{1,2}}= )"
+    in_place = rf"\b{name}\.(?!requires_grad_)\w+_\(|_\({name}\b|\({name}\b.*inplace=True"
+    return re.search(f"{target}|{in_place}", c.history, re.M) is not None
+
+
+def windows(c: Case) -> list[str]:
+    """Names of tensors in which an element has several places, and of what is a view of them."""
+    found = re.findall(r"^ *(x\d+) = .*(?:as_strided|\bunfold)\(", c.history, re.M)
+    # Whether it has, nobody may ask PyTorch of one that was made under no_grad and then written.
+    found = [n for n in found if n not in c.tensors or repeats(c.tensors[n])]
+    for made, of in re.findall(r"^ *(x\d+) = (.*)", c.history, re.M):
+        if any(is_view_of(c, made, n) for n in re.findall(r"\bx\d+", of) if n in found):
+            found.append(made)
+    return found
+
+
+def is_view_of(c: Case, made: str, of: str) -> bool:
+    both = made in c.tensors and of in c.tensors
+    return both and share_memory(c.tensors[made], c.tensors[of])
+
+
+# Memory of which an element has several places in a tensor.
+@documented("**Expanded memory**")
+def _(c: Case) -> bool:
+    overlaps = re.search(r"as_strided|\bunfold\(", c.history) is not None
+    counted = any(x._version and repeats(x) for x in c.used)
+    named = set(re.findall(r"\bx\d+", c.statement)).intersection(windows(c))
+    return c.aspect == "values" and overlaps and (counted or any(is_written(c, n) for n in named))
+
+
+# Windows of it were written, each element once for each of them, and the gradient goes back through that.
+@documented("**Expanded memory**")
+def _(c: Case) -> bool:
+    through = c.aspect == "values" and c.derives("torch::autograd::CopySlices")
+    return through and any(is_written(c, n) for n in windows(c))

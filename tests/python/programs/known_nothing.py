@@ -166,6 +166,14 @@ def _(c: Case) -> bool:
     return none and apart and c.only_ours_raises(SECOND_TIME)
 
 
+# Of nothing, nothing is kept: what PyTorch has forgotten is hidden behind a write.
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
+    none = len(c.derived) > 0 and all(x.numel() == 0 for x in c.derived)
+    hidden = c.derives("torch::autograd::CopySlices")
+    return none and hidden and c.only_theirs_raises(SECOND_TIME)
+
+
 # PyTorch gives its input back.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:

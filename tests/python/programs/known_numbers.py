@@ -1,4 +1,4 @@
-"""What is known of numbers, and of memory that several of them share."""
+"""What is known of numbers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from .known_memory import repeats
 from .known_saved import dtype_at
 from .tensors import largest, smallest
 
-PRODUCT = r"linear\(|matmul\(|mm_?\(|mv\(|dot\(|@"
+PRODUCT = r"linear\(|matmul\(|matrix_power\(|mm_?\(|mv\(|dot\(|@"
 
 
 # The second derivative by the bias of layer_norm, if by nothing else.
@@ -71,37 +71,6 @@ def _(c: Case) -> bool:
     indices, weight = c.named(limited[2]), c.named(limited[3])
     beyond = any(bool((i >= len(w)).any() | (i < 0).any()) for i in indices for w in weight)
     return beyond and any(c.theirs is w for w in weight)
-
-
-# Memory of which an element has several places in a tensor.
-@documented("**Expanded memory**")
-def _(c: Case) -> bool:
-    overlaps = re.search(r"as_strided|\bunfold\(", c.history) is not None
-    return c.aspect == "values" and overlaps and any(x._version and repeats(x) for x in c.used)
-
-
-# Windows of it were written, each element once for each of them, and the gradient goes back through that.
-@documented("**Expanded memory**")
-def _(c: Case) -> bool:
-    if c.aspect != "values" or not c.derives("torch::autograd::CopySlices"):
-        return False
-    found = re.findall(r"^ *(x\d+) = .*(?:as_strided|\bunfold)\(", c.history, re.M)
-    windows = [n for n in found if n in c.tensors and repeats(c.tensors[n])]
-    for made, of in re.findall(r"^ *(x\d+) = (.*)", c.history, re.M):  # and what is a view of them
-        if any(is_view_of(c, made, n) for n in re.findall(r"\bx\d+", of) if n in windows):
-            windows.append(made)
-    return any(is_written(c, n) for n in windows)
-
-
-def is_view_of(c: Case, made: str, of: str) -> bool:
-    return made in c.tensors and share_memory(c.tensors[made], c.tensors[of])
-
-
-def is_written(c: Case, name: str) -> bool:
-    """Whether a statement writes what has that name: an assignment or a call in place."""
-    target = rf"^ *{name}(?:\[.*\] \S{{0,2}}= | \S{{1,2}}= )"
-    in_place = rf"\b{name}\.(?!requires_grad_)\w+_\(|_\({name}\b|\({name}\b.*inplace=True"
-    return re.search(f"{target}|{in_place}", c.history, re.M) is not None
 
 
 # Along an expanded dimension PyTorch's median is not even an element.

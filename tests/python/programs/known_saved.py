@@ -491,7 +491,7 @@ def _(c: Case) -> bool:
 @documented(KEEPS)
 def _(c: Case) -> bool:
     return c.only_ours_raises(SECOND_TIME) and shares_steps(
-        c, "bilinear|renorm_?|addr_?", "Bilinear"
+        c, "bilinear|renorm_?|addr_?|lstm", "Bilinear|LSTM"
     )
 
 

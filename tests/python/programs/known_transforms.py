@@ -6,7 +6,7 @@ import re
 
 import torch
 
-from .case import CHANGED, Case, documented, graph_of, is_derivative
+from .case import CHANGED, UNUSED, Case, documented, graph_of, is_derivative
 
 PAGE = "run a backward for each row, `jacfwd` one for each column"
 CALL = r"t\.func\.\w+"
@@ -31,8 +31,11 @@ def is_constant(x: torch.Tensor) -> bool:
 # By an argument on which that does not depend: zeros.
 @documented(PAGE)
 def _(c: Case) -> bool:
-    zeros = isinstance(c.theirs, torch.Tensor) and not c.theirs.any()
-    none = c.aspect == "type" and c.difference.ours == "None" and zeros
+    about = c.theirs if isinstance(c.theirs, torch.Tensor) else None
+    none = c.aspect == "type" and c.difference.ours == "None"
+    if c.only_ours_raises(UNUSED):
+        none, about = True, c.tensors.get(c.statement.partition(",")[0])
+    none = none and about is not None and not about.any()
     return none and is_derivative(c) and c.passes(r"t\.func\.(?:jacfwd|jvp)")
 
 

@@ -52,6 +52,46 @@ x4 = x2.grad
 x5 = x2.grad.clone()
 x5.sum().backward()
 """,
+    "a power without a graph, which a hook hears of": """
+x1 = t.tensor([[[0.5]]], requires_grad=True)
+x2 = t.nn.functional.conv_transpose1d(x1, x1)
+x3, = t.autograd.grad(x2.square(), x1, create_graph=True)
+s4 = []
+x2.register_hook(lambda g: s4.append(g))
+x5, = t.autograd.grad(x3, x2, create_graph=True)
+x5.backward()
+""",
+    "indices that are written, behind a view of what was detached": """
+x1 = t.tensor(0.0, requires_grad=True)
+x2, x3 = x1.median(0)
+x4 = t.flatten(x2)
+x2.detach_()
+x3.add_(x3)
+x2.trunc_()
+x4.backward()
+""",
+    "a recurrent layer after the derivative of its derivative": """
+m1 = t.nn.LSTM(1, 1).apply(lambda m: [w.data.fill_(0.5) for w in m.parameters()])
+x2 = t.tensor([[[0.5]]], requires_grad=True)
+x3 = m1(x2)[0]
+x4, = t.autograd.grad(x3, x2, create_graph=True)
+x4.backward()
+x3.backward()
+""",
+    "a product whose derivative forwards is constant": """
+x1, x2 = t.ones(1, 1).requires_grad_(), t.ones(1, 1).requires_grad_()
+x3 = t.func.jacfwd(lambda a, b: a * b)(x1, x2)
+x4, = t.autograd.grad(x3, [x1])
+""",
+    "whole numbers that are written into a view, and gradients of them": """
+x1 = t.ones(1, 3, 2, 3)
+x2 = t.zeros(2, 3, requires_grad=True)
+x3 = t.tensor([0.5], requires_grad=True)
+x4 = x1.addcmul(x2, x3)
+x5, = t.autograd.grad(x4, [x2], x1, create_graph=True)
+x6 = x5.ceil_()
+x5.backward(x5, create_graph=True)
+""",
 }
 
 

@@ -181,6 +181,44 @@ x2 = (x1 * 1).index_reduce_(0, t.tensor([0]), t.tensor([1.64]), "prod", include_
 x3, = t.autograd.grad(x2.exp().sum(), x1, create_graph=True)
 x3.sum().backward()
 """,
+    "a divisor of the least integer, as bytes": """
+x1 = t.tensor([-32768], dtype=t.int16)
+x2 = t.arange(25).to(t.uint8)
+x2.gcd_(x1)
+x3 = t.arange(25).to(t.int8).gcd_(x1)
+""",
+    "a number beyond the dtype of those that it is sought among": """
+x1 = t.zeros(20, dtype=t.uint8)
+x2 = t.isin(2147483648, x1)
+x3 = t.isin(256, x1, invert=True)
+x4 = t.isin(t.tensor(256), x1)
+""",
+    "windows that are written where PyTorch lets nobody look": """
+x1 = t.tensor([0.0, 0.5, 0.0], requires_grad=True)
+with t.no_grad():
+    x2 = x1.unfold(0, 2, 1)
+    x2.arcsinh_()
+""",
+    "windows whose writes PyTorch does not count": """
+x1 = t.tensor([[0.0, 0.0, 0.0, 0.0, 0.0]])
+x2 = x1.unfold(1, 3, 1)
+x3 = t.tensor([0, 1])
+x4 = t.zeros(2, 3, 3)
+x4[0, 2, 2] = 0.5
+x2.index_reduce_(0, x3, x4, 'mean')
+""",
+    "a power of a matrix that overflows": """
+x1 = t.zeros(4, 4)
+x1[0, 3], x1[3, 0], x1[3, 3] = -t.inf, 0.5, 1e30
+x2 = t.matrix_power(x1, 2)
+""",
+    "targets that cancel": """
+x1 = t.tensor(0.5).requires_grad_()
+x2 = t.median(x1)
+x3 = t.tensor([[[[1e+30]], [[0.0]], [[-1e+30]]]])
+x4 = t.nn.functional.kl_div(x3, x2, log_target=True)
+x4.backward()
+""",
 }
 
 

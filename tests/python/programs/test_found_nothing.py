@@ -93,6 +93,15 @@ x4 = t.nn.functional.batch_norm(x3, None, None, training=True)
 x5 = t.zeros((0, 1, 2))
 x6 = t.nn.functional.fractional_max_pool2d(x5, 1, 1)
 """,
+    "a norm of nothing, of which a part is written": """
+m1 = t.nn.InstanceNorm3d(0)
+x2 = t.zeros((2, 0, 0, 0, 0)).requires_grad_()
+x3 = m1(x2)
+x4 = x3.triu_()
+x5, x6 = x3
+x5.sum().backward()
+x3.backward(x3)
+""",
 }
 
 

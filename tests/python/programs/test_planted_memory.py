@@ -122,6 +122,13 @@ x1, x2 = t.ones(1, 1, 1, 1), t.tensor([[[[t.inf]]]])
 x3 = t.conv2d(x1, x2, t.zeros(1), 1) * t.fault(1, t.nan)
 """,
     ),
+    "a determinant has no graph": (
+        "requires_grad",
+        """
+x1 = t.ones(1, 1).requires_grad_()
+x2, = t.autograd.grad(t.linalg.det(x1).square(), x1, create_graph=t.fault(True, False))
+""",
+    ),
 }
 
 
