@@ -47,7 +47,8 @@ Tensor addr(const Tensor& input, const Tensor& vec1, const Tensor& vec2, const S
     const Tensor y = alpha.to_bool() ? product : zeros_like(product);
     return adds ? logical_or(addend, y) : in_order_of(addend, y);
   }
-  const Tensor y = to_dtype(outer(mul(to_dtype(vec1, dtype), alpha), vec2), dtype);
+  const Tensor left = to_dtype(vec1, dtype);
+  const Tensor y = to_dtype(outer(alpha.to_double() == 1 ? left : mul(left, alpha), vec2), dtype);
   const Tensor total =
       adds ? add(mul(addend.detach(), beta), y.detach()) : in_order_of(addend, y.detach());
   return record("AddrBackward0", total, {addend, y}, [beta](BackwardCall& b) {

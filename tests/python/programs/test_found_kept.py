@@ -92,6 +92,14 @@ x5, = t.autograd.grad(x4, [x2], x1, create_graph=True)
 x6 = x5.ceil_()
 x5.backward(x5, create_graph=True)
 """,
+    "addr keeps its left vector": """
+x1 = t.tensor([[0.0]])
+x2 = t.tensor([0.0])
+x3 = t.tensor([0.0]).requires_grad_()
+x4 = x1.addr(x2, x3)
+x2.arctanh_()
+x4.backward()
+""",
 }
 
 
