@@ -1,6 +1,6 @@
 // group_norm of contiguous [N,C,L] and its gradients. The elements of a group lie side by side; a
-// cluster of blocks has one group and keeps what its threads have room for, so that memory is read
-// once.
+// cluster of blocks, or a part of a warp, has one group and keeps what its threads have room for,
+// so that memory is read once.
 #include "kernels/cuda/group_norm.h"
 
 #include <algorithm>
@@ -17,46 +17,63 @@
 namespace dt::cuda {
 namespace {
 
-// A unit is what a warp has of a channel at a time: so many elements of each lane. Of the first
-// units of a warp the elements stay in registers.
-constexpr int kOfLane = 8, kKeptUnits = 2;
+// A unit is what the lanes of a warp that have the same group take of it at a time: so many
+// elements each. Of the first units of a warp the elements stay in registers.
+constexpr int kOfLane = 8, kKeptUnits = 2, kFewestLanes = 4;
 constexpr int64_t kUnit = kOfLane * kWarp;
+
+// Channels that would leave many lanes of a warp idle are not looked at one by one.
+constexpr int64_t kShortChannel = 64;
 
 // The threads that a multiprocessor has registers for. Several blocks share them: some load while
 // others wait for their clusters.
 template <class T>
 constexpr int kAtOnce = sizeof(T) > sizeof(float) ? 512 : 1024;
 
-// How a channel is cut into units. Their sizes are multiples of a warp's, but for the last: one of
-// 257 elements is cut into 160 and 97, one of 9 is a unit.
+// How a group is cut into units. A run is a channel, or all of a group whose channels are short;
+// none of its units has elements of another. Their sizes are multiples of the lanes, but for the
+// last of a run: one of 257 elements is cut into 160 and 97, one of 70 is a unit.
 struct Units {
-  int32_t length, size, per_channel, count;  // of a channel, of a unit, and units of a group
-  Divider<int32_t> by_channel;
+  bool are_short;                       // channels: a unit has elements of several
+  int32_t run, size, per_run, count;    // elements of a run, of a unit; units of a run, of a group
+  int lanes;                            // of a group: less than a warp where that is enough
+  Divider<int32_t> by_run, by_channel;  // units by those of a run, elements by those of a channel
 
   explicit Units(const GroupShape& s)
-      : length(static_cast<int32_t>(s.length)),
-        size(static_cast<int32_t>(
-            divide_up(divide_up(s.length, divide_up(s.length, kUnit)), kWarp) * kWarp)),
-        per_channel(static_cast<int32_t>(divide_up(s.length, size))),
-        count(static_cast<int32_t>(s.per_group * per_channel)),
-        by_channel(per_channel) {}
+      : are_short(s.length <= kShortChannel),
+        run(static_cast<int32_t>(are_short ? s.size() : s.length)),
+        lanes(are_short ? lanes_for(run) : static_cast<int>(kWarp)),
+        by_run(1),
+        by_channel(s.length) {
+    const int64_t pieces = divide_up(run, kOfLane * lanes);
+    size = static_cast<int32_t>(divide_up(divide_up(run, pieces), lanes) * lanes);
+    per_run = static_cast<int32_t>(divide_up(run, size));
+    count = static_cast<int32_t>(s.size() / run * per_run);
+    by_run = Divider<int32_t>(per_run);
+  }
+
+ private:
+  static int lanes_for(int64_t elements) {
+    int lanes = kFewestLanes;
+    while (lanes < kWarp && lanes * kOfLane * kKeptUnits < elements) lanes *= 2;
+    return lanes;
+  }
 };
 
-// What a warp of a group's elements has at a time.
 struct Unit {
-  int32_t channel, piece;  // of the group, of the channel
-  int32_t first, size;     // in the group
+  int32_t run, piece;   // of the group, of the run
+  int32_t first, size;  // in the group
 };
 
-// A lane's elements of a unit, in packets.
-template <class T, int kWidth>
+// A lane's elements of a unit that kLanes lanes have, in packets.
+template <class T, int kLanes, int kWidth>
 struct UnitElements {
   static constexpr int kPackets = kOfLane / kWidth;
   using V = Widened<T>;
   Packet<T, kWidth> packet[kPackets];
 
   static __device__ __forceinline__ int at(int i) {
-    return (i * kWarp + static_cast<int>(threadIdx.x % kWarp)) * kWidth;
+    return (i * kLanes + static_cast<int>(threadIdx.x % kLanes)) * kWidth;
   }
 
   // What does not exist reads as 0.
@@ -73,69 +90,95 @@ struct UnitElements {
 };
 
 // y's elements of a unit: value(packet, element of the packet)
-template <int kWidth, class T, class Value>
+template <int kLanes, int kWidth, class T, class Value>
 __device__ __forceinline__ void store_unit(T* group, const Unit& unit, const Value& value) {
-  using Elements = UnitElements<T, kWidth>;
+  using Elements = UnitElements<T, kLanes, kWidth>;
 #pragma unroll
   for (int i = 0; i < Elements::kPackets; ++i) {
+    if (Elements::at(i) >= unit.size) continue;
     Packet<T, kWidth> packet;
 #pragma unroll
     for (int v = 0; v < kWidth; ++v) packet.value[v] = T(value(i, v));
-    if (Elements::at(i) < unit.size) store_packet(group + unit.first + Elements::at(i), packet);
+    store_packet(group + unit.first + Elements::at(i), packet);
   }
 }
 
-// A block's share of its cluster's group: units that its warps take in turns.
-template <int kWarps>
-struct BlockUnits {
+// The threads of a block that have one group: the block, or one of several parts of a warp. A block
+// of a cluster has a share of its group: units that its warps take in turns.
+template <int kTeam, bool kShort>
+struct GroupTeam {
+  static constexpr bool is_short = kShort;
+  static constexpr int kLanes = kTeam < kWarp ? kTeam : kWarp, kWarps = kTeam / kLanes;
+  static constexpr int kBlock = kTeam <= kWarp ? 128 : kTeam, kPerBlock = kBlock / kTeam;
+
   Units units;
+  ClusterPlace place;
+  int64_t row;
   int32_t begin, end;
 
-  __device__ __forceinline__ BlockUnits(const Units& units, const ClusterPlace& place)
-      : units(units) {
+  // Behind the last group there is nothing to do but to take part.
+  __device__ __forceinline__ GroupTeam(const Units& units, const GroupShape& shape) : units(units) {
+    row = place.number;
+    if (kPerBlock > 1) row = row * kPerBlock + static_cast<int>(threadIdx.x) / kTeam;
     const int32_t share = (units.count + place.blocks - 1) / place.blocks;
     begin = place.rank * share;
     end = min(units.count, begin + share);
+    if (kPerBlock > 1 && row >= shape.rows) row = 0, end = begin;
   }
 
+  static __device__ __forceinline__ int rank() {
+    return static_cast<int>(kPerBlock > 1 ? threadIdx.x % kTeam : threadIdx.x);
+  }
+  __device__ __forceinline__ bool is_first() const {
+    return place.rank == 0 && rank() == 0 && (kPerBlock == 1 || begin < end);
+  }
   __device__ __forceinline__ int32_t of_warp(int turn) const {
-    return begin + turn * kWarps + static_cast<int>(threadIdx.x) / kWarp;
+    return begin + turn * kWarps + rank() / kLanes;
   }
   __device__ __forceinline__ Unit at(int32_t number) const {
-    const int32_t channel = units.by_channel(number);
-    const int32_t piece = number - channel * units.per_channel, from = piece * units.size;
-    return {channel, piece, channel * units.length + from, min(units.size, units.length - from)};
+    const int32_t run = units.by_run(number);
+    const int32_t piece = number - run * units.per_run, from = piece * units.size;
+    return {run, piece, run * units.run + from, min(units.size, units.run - from)};
+  }
+  // Of the group's channels, that of an element of a unit.
+  __device__ __forceinline__ int32_t channel_of(const Unit& unit, int element) const {
+    return kShort ? units.by_channel(unit.first + element) : unit.run;
+  }
+
+  // The sums of all threads that have the group.
+  __device__ __forceinline__ Pair<double> total(const Pair<double>& sums) const {
+    return cluster_reduce(place, team_reduce<kTeam>(sums, Pair<double>::merge),
+                          Pair<double>::merge);
   }
 };
 
 // An operand's elements in the warp's units: the first are read once, the others each time.
-template <class T, int kWidth>
+template <class T, int kLanes, int kWidth>
 struct GroupElements {
   const T* group;
-  UnitElements<T, kWidth> kept[kKeptUnits];
+  UnitElements<T, kLanes, kWidth> kept[kKeptUnits];
 
-  template <int kWarps>
-  __device__ __forceinline__ GroupElements(const T* group, const BlockUnits<kWarps>& block)
-      : group(group) {
+  template <class Threads>
+  __device__ __forceinline__ GroupElements(const T* group, const Threads& team) : group(group) {
 #pragma unroll
     for (int turn = 0; turn < kKeptUnits; ++turn) {
-      const int32_t number = block.of_warp(turn);
-      if (number < block.end) kept[turn].load(group, block.at(number));
+      const int32_t number = team.of_warp(turn);
+      if (number < team.end) kept[turn].load(group, team.at(number));
     }
   }
 };
 
 // body(unit, elements of each operand...)
-template <int kWarps, class Body, class... Operands>
-__device__ __forceinline__ void for_each_unit(const BlockUnits<kWarps>& block, const Body& body,
+template <class Threads, class Body, class... Operands>
+__device__ __forceinline__ void for_each_unit(const Threads& team, const Body& body,
                                               const Operands&... operands) {
 #pragma unroll
   for (int turn = 0; turn < kKeptUnits; ++turn) {
-    const int32_t number = block.of_warp(turn);
-    if (number < block.end) body(block.at(number), operands.kept[turn]...);
+    const int32_t number = team.of_warp(turn);
+    if (number < team.end) body(team.at(number), operands.kept[turn]...);
   }
-  for (int32_t number = block.of_warp(kKeptUnits); number < block.end; number += kWarps) {
-    const Unit unit = block.at(number);
+  for (int32_t number = team.of_warp(kKeptUnits); number < team.end; number += Threads::kWarps) {
+    const Unit unit = team.at(number);
     const auto again = [&](const auto& operand) {
       std::decay_t<decltype(operand.kept[0])> elements;
       elements.load(operand.group, unit);
@@ -143,14 +186,6 @@ __device__ __forceinline__ void for_each_unit(const BlockUnits<kWarps>& block, c
     };
     body(unit, again(operands)...);
   }
-}
-
-// The sums of all threads of a cluster.
-template <int kThreads>
-__device__ __forceinline__ Pair<double> group_total(const ClusterPlace& place,
-                                                    const Pair<double>& sums) {
-  return cluster_reduce(place, team_reduce<kThreads>(sums, Pair<double>::merge),
-                        Pair<double>::merge);
 }
 
 // ---- forward
@@ -168,44 +203,49 @@ struct Forward {
   bool centers_equal;  // elements that are all equal give 0, also without eps
 };
 
-template <class T, int kWarps, int kWidth>
-__global__ void __launch_bounds__(kWarps* kWarp, kAtOnce<T> / (kWarps * kWarp))
+template <class T, class Threads, int kWidth>
+__global__ void __launch_bounds__(Threads::kBlock, kAtOnce<T> / Threads::kBlock)
     normalise_kernel(const __grid_constant__ Forward<T> call) {
   begin_kernel();
   using V = Widened<T>;
-  const ClusterPlace place;
-  const BlockUnits<kWarps> block(call.units, place);
-  const int64_t row = place.number, first = row * call.shape.size();
+  using Elements = UnitElements<T, Threads::kLanes, kWidth>;
+  const Threads team(call.units, call.shape);
+  const int64_t first = team.row * call.shape.size();
   const double center = static_cast<double>(V(call.x[first]));
-  const GroupElements<T, kWidth> x(call.x + first, block);
+  const GroupElements<T, Threads::kLanes, kWidth> x(call.x + first, team);
   ShiftedSums<V, 1> mine = {};
   for_each_unit(
-      block,
-      [&](const Unit& unit, const UnitElements<T, kWidth>& of_x) {
+      team,
+      [&](const Unit& unit, const Elements& of_x) {
 #pragma unroll
         for (int i = 0; i < of_x.kPackets; ++i) {
           if (of_x.at(i) < unit.size) mine.add(of_x.packet[i]);
         }
       },
       x);
-  const Pair<double> total = group_total<kWarps * kWarp>(place, mine.about(center, 0));
+  const Pair<double> total = team.total(mine.about(center, 0));
   const double count = static_cast<double>(call.shape.size()), shift = total.first / count;
   const double variance = not_negative(total.second - shift * total.first) / count;
   const V mean = static_cast<V>(center + shift);
   V rstd = static_cast<V>(1.0 / math::sqrt(variance + call.eps));
-  if (place.rank == 0 && threadIdx.x == 0) {
-    call.mean[row] = mean;
-    call.rstd[row] = rstd;
+  if (team.is_first()) {
+    call.mean[team.row] = mean;
+    call.rstd[team.row] = rstd;
   }
   rstd = factor_of(rstd, call.centers_equal);
-  const int64_t channel = call.shape.first_channel(row);
+  const int64_t channel = call.shape.first_channel(team.row);
   for_each_unit(
-      block,
-      [&](const Unit& unit, const UnitElements<T, kWidth>& of_x) {
-        const V scale = call.weight.at(channel + unit.channel, 1) * rstd;
-        const V bias = call.bias.at(channel + unit.channel, 0);
-        store_unit<kWidth>(call.y + first, unit,
-                           [&](int i, int v) { return (of_x(i, v) - mean) * scale + bias; });
+      team,
+      [&](const Unit& unit, const Elements& of_x) {
+        const auto line = [&](int element) -> Pair<V> {
+          const int64_t c = channel + team.channel_of(unit, element);
+          return {call.weight.at(c, 1) * rstd, call.bias.at(c, 0)};
+        };
+        const Pair<V> of_run = Threads::is_short ? Pair<V>() : line(0);
+        store_unit<Threads::kLanes, kWidth>(call.y + first, unit, [&](int i, int v) {
+          const Pair<V> of = Threads::is_short ? line(of_x.at(i) + v) : of_run;
+          return (of_x(i, v) - mean) * of.first + of.second;
+        });
       },
       x);
 }
@@ -216,7 +256,7 @@ template <class T>
 struct Backward {
   using V = Widened<T>;
   T* gx;             // null: nobody asks
-  Pair<V>* partial;  // [N][C][units of a channel], null: nobody asks
+  Pair<V>* partial;  // null: nobody asks; [N][C][units of a channel], of short ones see image_sums
   const T *g, *x;
   const V *mean, *rstd;
   ChannelNumbers<T> weight;
@@ -226,24 +266,27 @@ struct Backward {
 };
 
 // gx = rstd * (g * weight - mean(g * weight) - x' * mean(g * weight * x')), with the normalised x'
-// = (x - mean) * rstd.
-template <class T, int kWarps, int kWidth>
-__global__ void __launch_bounds__(kWarps* kWarp, kAtOnce<T> / (kWarps * kWarp))
+// = (x - mean) * rstd. With a weight for each element fewer threads have registers.
+template <class T, class Threads, int kWidth>
+__global__ void __launch_bounds__(Threads::kBlock,
+                                  kAtOnce<T>*(Threads::is_short ? 3 : 4) / 4 / Threads::kBlock)
     gradients_kernel(const __grid_constant__ Backward<T> call) {
   begin_kernel();
   using V = Widened<T>;
-  using Elements = UnitElements<T, kWidth>;
-  const ClusterPlace place;
-  const BlockUnits<kWarps> block(call.units, place);
-  const int64_t row = place.number, first = row * call.shape.size();
-  const GroupElements<T, kWidth> g(call.g + first, block), x(call.x + first, block);
+  using Elements = UnitElements<T, Threads::kLanes, kWidth>;
+  const Threads team(call.units, call.shape);
+  const int64_t row = team.row, first = row * call.shape.size();
+  const GroupElements<T, Threads::kLanes, kWidth> g(call.g + first, team), x(call.x + first, team);
   const V mean = call.mean[row], rstd = factor_of(call.rstd[row], call.centers_equal);
   const int64_t channel = call.shape.first_channel(row);
   Pair<V>* const partial =
       call.partial ? call.partial + row * static_cast<int64_t>(call.units.count) : nullptr;
+  const auto weight_of = [&](const Unit& unit, int element) {
+    return call.weight.at(channel + team.channel_of(unit, element), 1);
+  };
   Pair<double> total = {0, 0};
   for_each_unit(
-      block,
+      team,
       [&](const Unit& unit, const Elements& of_g, const Elements& of_x) {
         Pair<V> sums = {};
 #pragma unroll
@@ -251,30 +294,34 @@ __global__ void __launch_bounds__(kWarps* kWarp, kAtOnce<T> / (kWarps * kWarp))
           if (of_g.at(i) >= unit.size) continue;
 #pragma unroll
           for (int v = 0; v < kWidth; ++v) {
-            sums.first += of_g(i, v);
-            sums.second += of_g(i, v) * (of_x(i, v) - mean);
+            const V weight = Threads::is_short ? weight_of(unit, of_g.at(i) + v) : V(1);
+            sums.first += of_g(i, v) * weight;
+            sums.second += of_g(i, v) * weight * (of_x(i, v) - mean);
           }
         }
-        sums = lanes_reduce<kWarp>(sums, Pair<V>::merge);
-        if (threadIdx.x % kWarp != 0) return;
-        const V weight = call.weight.at(channel + unit.channel, 1);
-        total.first += static_cast<double>(sums.first * weight);
-        total.second += static_cast<double>(sums.second * weight);
-        if (partial)
-          partial[unit.channel * call.units.per_channel + unit.piece] = {sums.first,
-                                                                         sums.second * rstd};
+        if constexpr (!Threads::is_short) {
+          sums = lanes_reduce<kWarp>(sums, Pair<V>::merge);
+          if (threadIdx.x % kWarp != 0) return;
+          if (partial)
+            partial[unit.run * call.units.per_run + unit.piece] = {sums.first, sums.second * rstd};
+          const V weight = weight_of(unit, 0);
+          sums = {sums.first * weight, sums.second * weight};
+        }
+        total.first += static_cast<double>(sums.first);
+        total.second += static_cast<double>(sums.second);
       },
       g, x);
   if (!call.gx) return;
-  total = group_total<kWarps * kWarp>(place, total);
+  total = team.total(total);
   const double count = static_cast<double>(call.shape.size()), r = static_cast<double>(rstd);
   const V slope = static_cast<V>(r * r * r * total.second / count),
           level = static_cast<V>(r * total.first / count);
   for_each_unit(
-      block,
+      team,
       [&](const Unit& unit, const Elements& of_g, const Elements& of_x) {
-        const V scale = call.weight.at(channel + unit.channel, 1) * rstd;
-        store_unit<kWidth>(call.gx + first, unit, [&](int i, int v) {
+        const V of_run = Threads::is_short ? V(0) : weight_of(unit, 0) * rstd;
+        store_unit<Threads::kLanes, kWidth>(call.gx + first, unit, [&](int i, int v) {
+          const V scale = Threads::is_short ? weight_of(unit, of_g.at(i) + v) * rstd : of_run;
           return of_g(i, v) * scale - ((of_x(i, v) - mean) * slope + level);
         });
       },
@@ -283,12 +330,65 @@ __global__ void __launch_bounds__(kWarps* kWarp, kAtOnce<T> / (kWarps * kWarp))
 
 constexpr int kChannelTeam = 256;
 
-// A block for each channel adds up its units in all images.
+// Short channels are added up place by place, over some images at a time: `partial` is [chunks of
+// images][C][L].
+struct ImageChunks {
+  static constexpr int kTogether = 4;  // images that are on their way at once
+  int64_t images, places, per_chunk;
+
+  ImageChunks(const dt_stream* stream, const GroupShape& s)
+      : images(s.rows / s.groups), places(s.groups * s.size()) {
+    constexpr int64_t kFewest = 4 * kTogether, kBlocks = 8;  // of a multiprocessor
+    per_chunk = std::max(
+        kFewest, divide_up(images * side_by_side(), kBlocks * multiprocessors(stream->device)));
+  }
+  int64_t side_by_side() const { return divide_up(places, kChannelTeam); }  // blocks
+  int64_t count() const { return divide_up(images, per_chunk); }
+};
+
+template <class T>
+__global__ void __launch_bounds__(kChannelTeam)
+    image_sums(const __grid_constant__ Backward<T> call, const ImageChunks chunks) {
+  begin_kernel();
+  using V = Widened<T>;
+  constexpr int kTogether = ImageChunks::kTogether;
+  const int64_t place = int64_t{blockIdx.x} * kChannelTeam + threadIdx.x;
+  if (place >= chunks.places) return;
+  const int64_t group = place / call.shape.size(), begin = blockIdx.y * chunks.per_chunk;
+  const int64_t end = min(begin + chunks.per_chunk, chunks.images);
+  Pair<double> total = {0, 0};
+  for (int64_t image = begin; image < end; image += kTogether) {
+    V g[kTogether], x[kTogether], mean[kTogether], rstd[kTogether];
+#pragma unroll
+    for (int k = 0; k < kTogether; ++k) {
+      const bool exists = image + k < end;
+      const int64_t at = (image + k) * chunks.places + place,
+                    row = (image + k) * call.shape.groups + group;
+      g[k] = exists ? V(call.g[at]) : V(0);
+      x[k] = exists ? V(call.x[at]) : V(0);
+      mean[k] = exists ? call.mean[row] : V(0);
+      rstd[k] = exists ? call.rstd[row] : V(0);
+    }
+    Pair<V> sums = {};
+#pragma unroll
+    for (int k = 0; k < kTogether; ++k) {
+      sums.first += g[k];
+      sums.second += g[k] * ((x[k] - mean[k]) * factor_of(rstd[k], call.centers_equal));
+    }
+    total.first += static_cast<double>(sums.first);
+    total.second += static_cast<double>(sums.second);
+  }
+  call.partial[blockIdx.y * chunks.places + place] = {static_cast<V>(total.first),
+                                                      static_cast<V>(total.second)};
+}
+
+// A block for each channel adds up what `partial` [N][C][per_channel] has of it: its units in all
+// images, or its places in all chunks of them.
 template <class T>
 __global__ void __launch_bounds__(kChannelTeam)
     channel_gradients(ChannelNumbers<T> gweight, ChannelNumbers<T> gbias,
                       const Pair<Widened<T>>* partial, int64_t images, int64_t channels,
-                      int32_t per_channel) {
+                      int64_t per_channel) {
   begin_kernel();
   const int64_t channel = blockIdx.x, count = images * per_channel;
   Pair<double> total = {0, 0};
@@ -311,24 +411,41 @@ __global__ void __launch_bounds__(kChannelTeam)
 constexpr int kFewWarps = 2, kSomeWarps = 8, kManyWarps = 16;
 
 template <class F>
-int32_t visit_warps(const Units& units, const F& f) {
-  // Short channels leave most of a unit's places empty, so some more of them are read again.
-  const int few = units.length <= kWarp ? kManyWarps : kFewWarps;
-  if (units.count <= few * kKeptUnits) return f(Count<kFewWarps>());
-  if (units.count <= kSomeWarps * kKeptUnits) return f(Count<kSomeWarps>());
-  return f(Count<kManyWarps>());
+int32_t visit_blocks(const Units& units, const F& f) {
+  if (units.count <= kFewWarps * kKeptUnits) return f(Type<GroupTeam<kFewWarps * kWarp, false>>());
+  if (units.count <= kSomeWarps * kKeptUnits)
+    return f(Type<GroupTeam<kSomeWarps * kWarp, false>>());
+  return f(Type<GroupTeam<kManyWarps * kWarp, false>>());
 }
 
-// Elements of two bytes travel in pairs where all channels begin at a pair's boundary.
+template <class F>
+int32_t visit_short(const Units& units, const F& f) {
+  if (units.count > kKeptUnits) return f(Type<GroupTeam<kSomeWarps * kWarp, true>>());
+  static_assert(kFewestLanes == 4, "a case for each number of lanes");
+  switch (units.lanes) {
+    case 4:
+      return f(Type<GroupTeam<4, true>>());
+    case 8:
+      return f(Type<GroupTeam<8, true>>());
+    case 16:
+      return f(Type<GroupTeam<16, true>>());
+    default:
+      return f(Type<GroupTeam<kWarp, true>>());
+  }
+}
+
+// f(Type<GroupTeam>(), width). Elements of two bytes travel in pairs where all channels, unless
+// they are short, begin at a pair's boundary.
 template <class T, class F>
-int32_t visit_width(const Units& units, std::initializer_list<const void*> operands, const F& f) {
+int32_t visit_teams(const Units& units, std::initializer_list<const void*> operands, const F& f) {
+  if (units.are_short) return visit_short(units, [&](auto team) { return f(team, Count<1>()); });
   if constexpr (sizeof(T) == sizeof(uint16_t)) {
-    if (units.length % 2 == 0 && std::all_of(operands.begin(), operands.end(), [](const void* p) {
+    if (units.run % 2 == 0 && std::all_of(operands.begin(), operands.end(), [](const void* p) {
           return is_aligned(p, sizeof(Packet<T, 2>));
         }))
-      return f(Count<2>());
+      return visit_blocks(units, [&](auto team) { return f(team, Count<2>()); });
   }
-  return f(Count<1>());
+  return visit_blocks(units, [&](auto team) { return f(team, Count<1>()); });
 }
 
 // As many blocks for a group as keep it in registers, if the device has clusters.
@@ -340,11 +457,11 @@ int blocks_of_group(const dt_stream* stream, const Units& units, int warps) {
   return blocks;
 }
 
-template <class Kernel, class Call>
-int32_t launch_groups(const dt_stream* stream, Kernel kernel, int warps, const Call& call) {
-  return launch_clusters(stream, kernel, call.shape.rows,
-                         blocks_of_group(stream, call.units, warps),
-                         dim3(static_cast<unsigned>(warps * kWarp)), call);
+template <class Threads, class Kernel, class Call>
+int32_t launch_groups(const dt_stream* stream, Kernel kernel, const Call& call) {
+  return launch_clusters(stream, kernel, divide_up(call.shape.rows, Threads::kPerBlock),
+                         blocks_of_group(stream, call.units, Threads::kWarps),
+                         dim3(Threads::kBlock), call);
 }
 
 template <class T>
@@ -360,11 +477,19 @@ int32_t forward(const dt_stream* stream, const GroupsForward& of) {
                            Units(of.shape),
                            of.eps,
                            of.centers_equal};
-  return visit_width<T>(call.units, {call.y, call.x}, [&](auto width) {
-    return visit_warps(call.units, [&](auto warps) {
-      constexpr int kWarps = decltype(warps)::value, kWidth = decltype(width)::value;
-      return launch_groups(stream, normalise_kernel<T, kWarps, kWidth>, kWarps, call);
-    });
+  return visit_teams<T>(call.units, {call.y, call.x}, [&](auto team, auto width) {
+    using Threads = typename decltype(team)::type;
+    return launch_groups<Threads>(stream, normalise_kernel<T, Threads, decltype(width)::value>,
+                                  call);
+  });
+}
+
+template <class T>
+int32_t input_gradient(const dt_stream* stream, const Backward<T>& call) {
+  return visit_teams<T>(call.units, {call.gx, call.g, call.x}, [&](auto team, auto width) {
+    using Threads = typename decltype(team)::type;
+    return launch_groups<Threads>(stream, gradients_kernel<T, Threads, decltype(width)::value>,
+                                  call);
   });
 }
 
@@ -373,31 +498,34 @@ int32_t backward(const dt_stream* stream, const GroupsBackward& of) {
   using V = Widened<T>;
   const GroupShape& shape = of.shape;
   const bool has_parameters = of.gweight || of.gbias;
-  auto* const partial = has_parameters ? static_cast<Pair<V>*>(of.workspace) : nullptr;
-  const Units units(shape);
   const Backward<T> call = {optional_data<T>(of.gx),
-                            partial,
+                            has_parameters ? static_cast<Pair<V>*>(of.workspace) : nullptr,
                             static_cast<const T*>(of.g.data),
                             static_cast<const T*>(of.x.data),
                             static_cast<const V*>(of.mean.data),
                             static_cast<const V*>(of.rstd.data),
                             ChannelNumbers<T>(of.weight),
                             shape,
-                            units,
+                            Units(shape),
                             of.centers_equal};
-  const int32_t code = visit_width<T>(units, {call.gx, call.g, call.x}, [&](auto width) {
-    return visit_warps(units, [&](auto warps) {
-      constexpr int kWarps = decltype(warps)::value, kWidth = decltype(width)::value;
-      return launch_groups(stream, gradients_kernel<T, kWarps, kWidth>, kWarps, call);
-    });
-  });
-  if (code != DT_KERNEL_OK) return code;
+  const bool are_short = call.units.are_short;
+  if (call.gx || !are_short) {
+    if (const int32_t code = input_gradient(stream, call)) return code;
+  }
   if (!has_parameters) return DT_KERNEL_OK;
+  const ImageChunks chunks(stream, shape);
+  if (are_short) {
+    const dim3 grid(static_cast<unsigned>(chunks.side_by_side()),
+                    static_cast<unsigned>(chunks.count()));
+    if (const int32_t code = launch(stream, image_sums<T>, grid, kChannelTeam, 0, call, chunks))
+      return code;
+  }
   const int64_t channels = shape.groups * shape.per_group;
   return launch(stream, channel_gradients<T>, static_cast<unsigned>(channels), kChannelTeam, 0,
                 ChannelNumbers<T>(of.gweight), ChannelNumbers<T>(of.gbias),
-                static_cast<const Pair<V>*>(partial), shape.rows / shape.groups, channels,
-                units.per_channel);
+                static_cast<const Pair<V>*>(call.partial),
+                are_short ? chunks.count() : chunks.images, channels,
+                are_short ? shape.length : int64_t{call.units.per_run});
 }
 
 int32_t normalise(const dt_stream* stream, const GroupsForward& of) {
@@ -412,19 +540,21 @@ int32_t gradients(const dt_stream* stream, const GroupsBackward& of) {
 
 }  // namespace
 
-// Few long groups would leave most of the device idle, and channels of single elements most of each
-// warp.
+// Few long groups would leave most of the device idle.
 bool is_for_groups(const dt_stream* stream, const GroupShape& s) {
   const int64_t blocks = has_clusters(stream->device) ? kMostInCluster : 1;
   const bool is_kept = s.size() <= blocks * kManyWarps * kKeptUnits * kUnit;
   const bool are_many = s.rows >= 2 * multiprocessors(stream->device) && s.size() < kMaxIndex32;
   const int64_t grid = std::max(s.rows * kMostInCluster, s.groups * s.per_group);
-  return s.length > 1 && grid < kMaxIndex32 && (is_kept || are_many);
+  return s.size() > 1 && grid < kMaxIndex32 && (is_kept || are_many);
 }
 
 int64_t group_gradients_bytes(const dt_stream* stream, const GroupShape& s) {
   if (!is_for_groups(stream, s)) return 0;
-  return s.rows * Units(s).count * static_cast<int64_t>(sizeof(Pair<double>));
+  const Units units(s);
+  const ImageChunks chunks(stream, s);
+  const int64_t parts = units.are_short ? chunks.count() * chunks.places : s.rows * units.count;
+  return parts * static_cast<int64_t>(sizeof(Pair<double>));
 }
 
 int32_t normalise_groups(const dt_stream* stream, const GroupsForward& of) {

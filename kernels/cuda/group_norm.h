@@ -17,7 +17,10 @@ struct GroupShape {
       : rows(rows), groups(rows / x.sizes[0]), per_group(x.sizes[1] / groups), length(x.sizes[2]) {}
 
   __host__ __device__ int64_t size() const { return per_group * length; }
-  __device__ int64_t first_channel(int64_t row) const { return row % groups * per_group; }
+  // All of is_for_groups have fewer rows than 32 bits hold.
+  __device__ int64_t first_channel(int64_t row) const {
+    return static_cast<uint32_t>(row) % static_cast<uint32_t>(groups) * per_group;
+  }
 };
 
 // mean and rstd [rows] are computed in what elements are computed in; weight and bias [C], which

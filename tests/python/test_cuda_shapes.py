@@ -467,11 +467,12 @@ def test_products_and_norms_of_rows(device, dtype, shape):
             assert ours == [truth] * shape[0]
 
 
-# [batch, channels, length] in groups: few and many channels that are shorter than a warp, on either side of what a
-# block and a cluster of blocks keep in registers, more than that (many and few of them), channels of odd lengths,
-# groups of one channel.
+# [batch, channels, length] in groups: short channels in groups of 4, 8, 16 and 32 lanes, of a block and of more than a
+# cluster keeps, channels on either side of short, and on either side of what a block and a cluster of blocks keep in
+# registers, more than that (many and few of them), channels of odd lengths, groups of one channel.
 GROUPED = [
-    ((3, 24, 1), 2), ((5, 12, 2), 3), ((40, 64, 9), 4), ((2, 66, 9), 2), ((2, 600, 6), 1), ((2, 6, 33), 1),
+    ((3, 24, 1), 2), ((5, 12, 2), 3), ((70, 8, 9), 4), ((33, 32, 7), 2), ((40, 64, 9), 4), ((2, 66, 9), 2),
+    ((5, 8, 64), 8), ((5, 8, 65), 8), ((2, 600, 6), 1), ((2, 5000, 7), 1), ((2, 6, 33), 1),
     ((3, 8, 257), 4), ((2, 2, 1024), 2), ((3, 4, 1025), 4), ((2, 3, 3477), 1), ((2, 16, 512), 2), ((2, 16, 513), 2),
     ((1, 2, 65536), 2), ((1, 2, 65537), 2), ((300, 1, 65600), 1),
 ]  # fmt: skip
