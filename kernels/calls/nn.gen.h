@@ -401,5 +401,6 @@ int32_t log_softmax_backward(const dt_stream* stream, const calls::SoftmaxBackwa
 int32_t dropout(const dt_stream* stream, const calls::Dropout& call);
 int32_t embedding_bag(const dt_stream* stream, const calls::EmbeddingBag& call);
 int32_t embedding_bag_backward(const dt_stream* stream, const calls::EmbeddingBagBackward& call);
+int64_t embedding_bag_backward_workspace(const dt_stream* stream, const calls::EmbeddingBagBackward& call);
 
 }  // namespace dt::cuda::kernels

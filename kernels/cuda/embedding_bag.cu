@@ -1,14 +1,15 @@
-// Sums, means and maxima of bags of rows: a thread for each element of the result.
+// Sums, means and maxima of bags of rows: a thread for each packet of the result.
 #include "kernels/calls/nn.gen.h"
 #include "kernels/cuda/fault.cuh"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/rows.cuh"
 #include "kernels/cuda/types.cuh"
 
 namespace dt::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kTogether = 4;  // entries of a bag that are on their way at once
+constexpr int kTogether = 8;  // entries of a bag that are on their way at once
 
 template <class T>
 struct Bags {
@@ -31,6 +32,21 @@ struct Bags {
     if (i >= end || rows[i] == padding_row) return -1;
     return complaint.accepts(rows[i], table_rows) ? rows[i] : -1;
   }
+  // Entry i's row joins the sum or the maximum.
+  template <int kWidth>
+  __device__ __forceinline__ void take(const Packet<T, kWidth>& x, int64_t i, int64_t row,
+                                       bool is_first, Packet<T, kWidth>* sum,
+                                       Packet<int64_t, kWidth>* of_row) const {
+    const T factor = factors ? factors[i] : T(1);
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) {
+      if (!chosen) {
+        sum->value[v] += factor * x.value[v];
+      } else if (is_first || x.value[v] > sum->value[v]) {
+        sum->value[v] = x.value[v], of_row->value[v] = row;
+      }
+    }
+  }
 };
 
 __global__ void __launch_bounds__(kThreads) mark_none(int64_t* bag, int64_t entries) {
@@ -39,39 +55,52 @@ __global__ void __launch_bounds__(kThreads) mark_none(int64_t* bag, int64_t entr
   if (i < entries) bag[i] = -1;
 }
 
-template <class T>
-__global__ void __launch_bounds__(kThreads) fill_bags(const __grid_constant__ Bags<T> call) {
+// A row of the block's threads has a bag.
+template <class T, int kWidth>
+__global__ void __launch_bounds__(kThreads, 3) fill_bags(const __grid_constant__ Bags<T> call) {
   begin_kernel();
-  const int64_t element = int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (element >= call.bags * call.size) return;
-  const int64_t b = element / call.size, d = element % call.size;
-  const bool keeps_books = d == 0;  // one thread of each bag
-  T y = 0;
-  int64_t chosen = -1, counted = 0;
-  const int64_t end = call.place(b + 1);
-  for (int64_t first = call.place(b); first < end; first += kTogether) {
-    int64_t row[kTogether];
-    T x[kTogether];
+  const int64_t b = int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
+  if (b >= call.bags) return;
+  const int64_t begin = call.place(b), end = call.place(b + 1);
+  for (int64_t d = threadIdx.x * kWidth; d < call.size; d += blockDim.x * kWidth) {
+    const bool keeps_books = d == 0;  // one thread of each bag
+    Packet<T, kWidth> y = {};
+    Packet<int64_t, kWidth> chosen = filled_packet<kWidth>(int64_t{-1});
+    int64_t counted = 0;
+    for (int64_t first = begin; first < end; first += kTogether) {
+      int64_t row[kTogether];
+      Packet<T, kWidth> x[kTogether];
 #pragma unroll
-    for (int k = 0; k < kTogether; ++k) row[k] = call.row_at(first + k, end);
+      for (int k = 0; k < kTogether; ++k) row[k] = call.row_at(first + k, end);
 #pragma unroll
-    for (int k = 0; k < kTogether; ++k)
-      x[k] = row[k] < 0 ? T(0) : call.table[row[k] * call.size + d];
-#pragma unroll
-    for (int k = 0; k < kTogether; ++k) {
-      if (row[k] < 0) continue;
-      if (keeps_books) call.bag[first + k] = b;
-      if (!call.chosen) {
-        y += call.factors ? call.factors[first + k] * x[k] : x[k];
-      } else if (counted == 0 || x[k] > y) {
-        y = x[k], chosen = row[k];
+      for (int k = 0; k < kTogether; ++k) {
+        x[k] = {};
+        if (row[k] >= 0) x[k] = load_packet<kWidth>(call.table + (row[k] * call.size + d));
       }
-      ++counted;
+#pragma unroll
+      for (int k = 0; k < kTogether; ++k) {
+        if (row[k] < 0) continue;
+        if (keeps_books) call.bag[first + k] = b;
+        call.take(x[k], first + k, row[k], counted == 0, &y, &chosen);
+        ++counted;
+      }
     }
+    if (keeps_books) call.count[b] = counted;
+    const T by = call.mean && counted > 0 ? static_cast<T>(counted) : T(1);
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) y.value[v] /= by;
+    store_packet(call.y + (b * call.size + d), y);
+    if (call.chosen) store_packet(call.chosen + (b * call.size + d), chosen);
   }
-  if (keeps_books) call.count[b] = counted;
-  if (call.chosen) call.chosen[element] = chosen;
-  call.y[element] = call.mean && counted > 0 ? y / static_cast<T>(counted) : y;
+}
+
+template <class T, int kWidth>
+int32_t launch_bags(const dt_stream* stream, const Bags<T>& bags) {
+  unsigned lanes = 1;
+  while (lanes < kThreads && lanes * kWidth < bags.size) lanes *= 2;
+  const dim3 block(lanes, kThreads / lanes);
+  return launch(stream, fill_bags<T, kWidth>,
+                dim3(static_cast<unsigned>(divide_up(bags.bags, block.y))), block, 0, bags);
 }
 
 }  // namespace
@@ -101,15 +130,11 @@ int32_t kernels::embedding_bag(const dt_stream* stream, const calls::EmbeddingBa
                             call.padding_row,
                             call.mean,
                             Complaint(stream, call)};
-    const int64_t blocks = divide_up(numel(call.y), kThreads);
-    return launch(stream, fill_bags<T>, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), 0,
-                  kernel);
+    constexpr int kWidth = kPacketWidth<T>;
+    const bool packets = rows_are_aligned<T>(kernel.size, call.y, call.table) &&
+                         (!kernel.chosen || is_aligned(kernel.chosen, kPacketBytes));
+    return packets ? launch_bags<T, kWidth>(stream, kernel) : launch_bags<T, 1>(stream, kernel);
   });
-}
-
-// Rows that are written from many places are what index_sum's sorted writes are for.
-int32_t kernels::embedding_bag_backward(const dt_stream*, const calls::EmbeddingBagBackward&) {
-  return DT_KERNEL_UNSUPPORTED;
 }
 
 }  // namespace dt::cuda

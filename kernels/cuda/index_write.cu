@@ -1,8 +1,6 @@
 // Writing through indices. Where positions cannot meet, every element is written by itself
 // (direct_writes.cuh). Where they can, it is found out which of them is the last one in a place, or
 // they are sorted by destination first (sorted_writes.cuh).
-#include <cub/device/device_radix_sort.cuh>
-
 #include <string.h>
 
 #include <algorithm>
@@ -16,7 +14,7 @@
 #include "kernels/cuda/owned_sums.cuh"
 #include "kernels/cuda/radix_sort.cuh"
 #include "kernels/cuda/scratch.h"
-#include "kernels/cuda/sorted_writes.cuh"
+#include "kernels/cuda/sorted_sums.cuh"
 #include "kernels/cuda/split_plan.cuh"
 #include "kernels/cuda/types.cuh"
 #include "kernels/cuda/winning_writes.cuh"
@@ -108,25 +106,6 @@ bool is_made_of_slices(const SplitPlan& split, int64_t y_bytes, int64_t element_
 
 // ---- with repeats: scratch memory
 
-// What CUB needs to sort.
-template <class Word>
-struct SortBuffers {
-  cub::DoubleBuffer<Word> keys, order;
-  char* scratch = nullptr;
-  size_t scratch_bytes = 0;
-
-  SortBuffers(Scratch* memory, const SplitPlan& split) {
-    const int64_t count = split.positions.count();
-    for (int i = 0; i < 2; ++i) {
-      keys.d_buffers[i] = memory->take<Word>(count);
-      order.d_buffers[i] = memory->take<Word>(count);
-    }
-    cub::DeviceRadixSort::SortPairs(nullptr, scratch_bytes, keys, order, static_cast<Word>(count),
-                                    0, split.key_bits());
-    scratch = memory->take<char>(static_cast<int64_t>(scratch_bytes));
-  }
-};
-
 bool has_few_positions(const SplitPlan& split) {
   return split.is_small() && are_few_pairs(split.positions.count());
 }
@@ -165,32 +144,10 @@ int32_t sort_positions(const dt_stream* stream, const calls::Call& call, const S
                   buffers.keys.Current(), buffers.order.Current(), maker, count);
   });
   if (code != DT_KERNEL_OK) return code;
-  const cudaError_t error = cub::DeviceRadixSort::SortPairs(
-      buffers.scratch, buffers.scratch_bytes, buffers.keys, buffers.order, count, 0,
-      split.key_bits(), native_stream(stream));
-  *sorted = split.sorted(buffers.keys.Current(), buffers.order.Current());
-  return check(error, "cub::DeviceRadixSort", stream->fault);
+  return buffers.sort(stream, split, sorted);
 }
 
 // ---- with repeats: writing
-
-// How sums are spread over threads.
-struct AdditionShape {
-  int64_t parts, chunks, groups;
-  int lanes;
-
-  AdditionShape(const SplitPlan& split, int width) : parts(split.slice.count / width), lanes(1) {
-    while (lanes < kWarp && lanes < parts) lanes *= 2;
-    chunks = divide_up(split.positions.count(), rows() * kRowPositions);
-    groups = std::min(divide_up(parts, lanes), std::max(kMostBlocks / chunks, int64_t{1}));
-  }
-  int64_t rows() const { return int64_t{kWriteThreads} / lanes; }
-  int64_t blocks() const { return chunks * groups; }
-  int64_t joins() const { return divide_up(chunks, rows()) * groups; }
-
- private:
-  static constexpr int64_t kMostBlocks = 1 << 30;
-};
 
 // Packets and buckets are worth code of their own where gradients are added up.
 template <class T>
@@ -208,26 +165,6 @@ bool has_packets(const SplitPlan& split, const void* plain, const void* indexed)
                  is_aligned(plain, kPacketBytes) && is_aligned(indexed, kPacketBytes);
   for (int d = 0; d < split.positions.ndim; ++d) packets &= split.positions.plain[d] % kWidth == 0;
   return packets;
-}
-
-template <class T, int kWidth, class Op, class Word>
-int32_t add_sorted(const dt_stream* stream, const SplitPlan& split, T* y, const Values<T>& values,
-                   const Op& op, const SortedPositions<Word>& sorted, int64_t fresh,
-                   Scratch* memory) {
-  const AdditionShape shape(split, kWidth);
-  Addition<T, kWidth, Op, Word> a{y, values, sorted, split.positions, split.slice};
-  a.parts = shape.parts, a.lanes = shape.lanes;
-  a.chunks = static_cast<unsigned>(shape.chunks), a.groups = static_cast<unsigned>(shape.groups);
-  a.op = op, a.fresh = fresh;
-  a.heads = memory->take<Packet<T, kWidth>>(shape.chunks * shape.parts);
-  a.tails = memory->take<Packet<T, kWidth>>(shape.chunks * shape.parts);
-  const int64_t clearing = divide_up(fresh, kClearSlices), blocks = shape.blocks() + clearing;
-  a.clear_share = static_cast<uint64_t>(divide_up(clearing << 32, blocks));
-  const int32_t code = launch(stream, add_chunks<T, kWidth, Op, Word>,
-                              static_cast<unsigned>(blocks), kWriteThreads, 0, a);
-  if (code != DT_KERNEL_OK || shape.chunks == 1) return code;
-  return launch(stream, join_chunks<T, kWidth, Op, Word>, static_cast<unsigned>(shape.joins()),
-                kWriteThreads, 0, a);
 }
 
 template <class T, class Word>
@@ -564,12 +501,7 @@ int64_t write_indexed_workspace(const dt_stream* stream, const IndexPlan& plan,
       SortBuffers<decltype(word)>(&memory, split);
     return DT_KERNEL_OK;
   });
-  if (mode.accumulate) {  // heads and tails, for packets or for elements: whichever has more blocks
-    for (int64_t width : {int64_t{1}, kPacketBytes / bytes}) {
-      const AdditionShape shape(split, static_cast<int>(width));
-      memory.take<char>(2 * shape.chunks * shape.parts * width * bytes + 512);
-    }
-  }
+  if (mode.accumulate) take_rests(&memory, split, bytes);
   return memory.used();
 }
 

@@ -82,7 +82,7 @@ void add_kernels(dt_registry* registry) {
   add_captured<run<SoftmaxBackward, kernels::log_softmax_backward>>(registry, "log_softmax_backward");
   add_captured<run<Dropout, kernels::dropout>>(registry, "dropout");
   add_captured<run<EmbeddingBag, kernels::embedding_bag>>(registry, "embedding_bag");
-  add_captured<run<EmbeddingBagBackward, kernels::embedding_bag_backward>>(registry, "embedding_bag_backward");
+  add_captured<run<EmbeddingBagBackward, kernels::embedding_bag_backward>, workspace<EmbeddingBagBackward, kernels::embedding_bag_backward_workspace>>(registry, "embedding_bag_backward");
   add_captured<run<ScaleBy, kernels::scale_by>>(registry, "scale_by");
   add_captured<run<MaxPool2d, kernels::max_pool2d>>(registry, "max_pool2d");
   add_captured<run<MaxPool2dBackward, kernels::max_pool2d_backward>>(registry, "max_pool2d_backward");

@@ -173,3 +173,53 @@ def test_gamma_functions_of_float(device):
         got, want = got.detach().cpu().numpy().astype(np.float64), want.detach().numpy()
         unit = np.spacing(np.abs(want.astype(np.float32)).astype(np.float32)).astype(np.float64)
         assert (np.abs(got - want)[np.isfinite(want)] <= most * unit[np.isfinite(want)]).all()
+
+
+# Packets and elements, rows without entries and rows with more than blocks add up alone; entries in no bag, of a row
+# that is left out, and empty bags.
+@on_both
+@pytest.mark.parametrize("dtype", [dt.float32, dt.float64])
+@pytest.mark.parametrize(
+    "entries, rows, size", [(5000, 3, 128), (3000, 2000, 200), (700, 900, 1030), (999, 50, 7), (4, 9, 4), (2000, 5, 1)]
+)  # fmt: skip
+def test_bags(entries, rows, size, dtype, device):
+    random = np.random.default_rng(size)
+    ends = np.sort(random.integers(0, entries + 1, entries // 6 + 3))
+    ends[0] = 0
+    ids = random.integers(0, rows, entries)
+    values = random.integers(-4, 5, (rows, size)) / 4
+    g = random.integers(-4, 5, (len(ends) - 1, size)) / 4
+    for mode, factors in (("sum", False), ("mean", False), ("sum", True), ("max", False)):
+        table = dt.tensor(values, dtype=dtype, device=device).requires_grad_()
+        weights = random.integers(1, 4, entries)
+        y = dt.nn.functional.embedding_bag(
+            dt.tensor(ids, device=device),
+            table,
+            dt.tensor(ends, device=device),
+            mode=mode,
+            per_sample_weights=dt.tensor(weights, dtype=dtype, device=device) if factors else None,
+            include_last_offset=True,
+            padding_idx=None if factors else 1,
+        )
+        y.backward(dt.tensor(g, dtype=dtype, device=device))
+        truth, gradient = np.zeros(g.shape), np.zeros(values.shape)
+        for b, (begin, end) in enumerate(zip(ends, ends[1:])):
+            here = np.arange(begin, end)
+            here = here if factors else here[ids[here] != 1]
+            if len(here) == 0:
+                continue
+            taken, weight = values[ids[here]], weights[here, None] if factors else 1
+            if mode == "max":
+                truth[b], chosen = taken.max(0), ids[here][taken.argmax(0)]
+                np.add.at(gradient, (chosen, np.arange(size)), g[b])
+            else:
+                of = len(here) if mode == "mean" else 1
+                truth[b] = (taken * weight).sum(0) / of
+                np.add.at(gradient, ids[here], g[b] * weight / of)
+        for ours, wanted in ((y, truth), (table.grad, gradient)):
+            allowed = 2 * dt.finfo(dtype).eps * max(np.abs(wanted).max(), 1)
+            if mode == "mean" and ours is not y:
+                allowed *= 40
+            np.testing.assert_allclose(
+                ours.detach().double().cpu().numpy(), wanted, rtol=0, atol=allowed
+            )
