@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// An entry's slice is its bag's; one that counts in no bag goes nowhere.
+// An entry's slice is its bag's; one that counts in no bag, or has a bad row, goes nowhere.
 __global__ void __launch_bounds__(kThreads)
     make_pairs(uint32_t* keys, uint32_t* order, const int64_t* rows, const int64_t* bag,
                int64_t entries, uint32_t nowhere) {
@@ -18,7 +18,8 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (i >= entries) return;
   const int64_t b = bag[i];
-  keys[i] = b < 0 ? nowhere : static_cast<uint32_t>(rows[i]);
+  const auto row = static_cast<uint64_t>(rows[i]);
+  keys[i] = b < 0 || row >= nowhere ? nowhere : static_cast<uint32_t>(row);
   order[i] = b < 0 ? 0 : static_cast<uint32_t>(b);
 }
 
