@@ -54,7 +54,7 @@ Tensor computed(const PointwiseRow& row, Span<const OperandRef> inputs,
                                       common_device(inputs));
   call_forward(row, inputs, y, common, attributes);
   if (must_record(row, inputs, dtype)) {
-    auto* node = new PointwiseNode(row, inputs, attributes, given);
+    auto* node = new PointwiseNode(row, inputs, common, attributes, given);
     const Ref<Node> owner = Ref<Node>::adopt(node);
     node->save_result(y);
     node->outputs.resize(1);
@@ -83,7 +83,7 @@ void write(const PointwiseRow& row, Span<const OperandRef> inputs, PointwiseAttr
   Ref<Node> owner;
   PointwiseNode* node = nullptr;
   if (recorded) {
-    node = new PointwiseNode(row, inputs, attributes, given);
+    node = new PointwiseNode(row, inputs, common, attributes, given);
     owner = Ref<Node>::adopt(node);
     for (int i = 0; i < row.inputs; ++i) {
       const bool overwritten = !inputs[i].is_number() && inputs[i].tensor().is_same(self);

@@ -28,11 +28,12 @@ Tensor flat_if(bool flat, uint8_t reads, const BackwardCall& call, const Tensor&
 
 }  // namespace
 
-PointwiseNode::PointwiseNode(const PointwiseRow& row, Span<const OperandRef> inputs,
+PointwiseNode::PointwiseNode(const PointwiseRow& row, Span<const OperandRef> inputs, DType common,
                              PointwiseAttributes attributes, Span<const OperandRef> given)
     : Node(row.node_name),
       row_(row),
       reads_(reads_for(row, inputs)),
+      common_(common),
       attribute_count_(static_cast<int>(attributes.size())) {
   for (int i = 0; i < row.inputs; ++i) {
     if (!reads_input(i)) continue;
@@ -85,11 +86,11 @@ bool PointwiseNode::passes_grad(int i) const {
   return how == 1 || (how >= 2 && attributes_[how - 2].to_double() == 1);
 }
 
-Tensor PointwiseNode::kept_input(int i, DType dtype) {
+Tensor PointwiseNode::kept_input(int i) {
   const Tensor x = input_[i].get(this);
-  if (!x.defined() || !is_narrow(dtype) || is_floating(x.dtype())) return x;
-  const bool stays = row_.bool_inputs >> i & 1 || keeps_digits(row_, x, i, dtype);
-  return stays ? x : to_dtype(x, dtype);
+  if (!x.defined() || !is_narrow(common_) || is_floating(x.dtype())) return x;
+  const bool stays = row_.bool_inputs >> i & 1 || keeps_digits(row_, x, i, common_);
+  return stays ? x : to_dtype(x, common_);
 }
 
 void PointwiseNode::by_formula(BackwardCall& call) {
@@ -103,7 +104,7 @@ void PointwiseNode::by_formula(BackwardCall& call) {
       g.input[i] = full({}, narrowed(number_input_[i], dtype).number(), dtype, kCpu);
       continue;
     }
-    const Tensor x = kept_input(i, call.grad().dtype());
+    const Tensor x = kept_input(i);
     // An integer has all the digits that the gradient has, as in the kernel.
     const bool stays = is_floating(x.dtype()) || row_.bool_inputs >> i & 1;
     g.input[i] = stays ? widened(x) : to_dtype(x, dtype);
@@ -118,14 +119,14 @@ void PointwiseNode::by_formula(BackwardCall& call) {
 
 // What was not kept is 0: only gradients that nobody wants look at it.
 void PointwiseNode::by_kernel(BackwardCall& call) {
-  const Tensor& grad = call.grad();
+  const Tensor grad = to_dtype(call.grad(), common_);
   GradientOperand operands[kMaxGradientOperands] = {{grad}};
   int n = 1;
   for (int i = 0; i < row_.inputs; ++i) {
     if (!(row_.saves_input >> i & 1)) continue;
     operands[n].is_condition = row_.bool_inputs >> i & 1;
     operands[n].number = number_input_[i];
-    if (reads_input(i)) operands[n].tensor = kept_input(i, grad.dtype());
+    if (reads_input(i)) operands[n].tensor = kept_input(i);
     ++n;
   }
   if (row_.saves_result) {

@@ -9,8 +9,8 @@ namespace dt {
 class PointwiseNode final : public Node {
  public:
   // Keeps those inputs that the gradients which can be asked for read: integers as they were given,
-  // also where the kernel took them as narrow floats.
-  PointwiseNode(const PointwiseRow& row, Span<const OperandRef> inputs,
+  // also where the kernel took them as narrow floats. It computed in `common`.
+  PointwiseNode(const PointwiseRow& row, Span<const OperandRef> inputs, DType common,
                 PointwiseAttributes attributes, Span<const OperandRef> given);
 
   // Keeps the result, if a gradient reads it.
@@ -24,8 +24,8 @@ class PointwiseNode final : public Node {
 
  private:
   bool passes_grad(int i) const;
-  // An input that was kept, for a gradient of this dtype.
-  Tensor kept_input(int i, DType dtype);
+  // An input that was kept, as the kernel took it.
+  Tensor kept_input(int i);
   // With a graph: the formulas over Tensors.
   void by_formula(BackwardCall& call);
   // Without: the formulas as a kernel.
@@ -33,6 +33,7 @@ class PointwiseNode final : public Node {
 
   const PointwiseRow& row_;
   const uint8_t reads_;  // as PointwiseRow::reads
+  const DType common_;   // wider than what was written in place may be
   Saved input_[kMaxPointwiseInputs], result_;
   Scalar number_input_[kMaxPointwiseInputs] = {0, 0, 0};
   Scalar attributes_[kMaxPointwiseAttributes] = {0, 0, 0, 0};
