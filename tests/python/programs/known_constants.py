@@ -138,7 +138,8 @@ def _(c: Case) -> bool:
 # What was added are zeros, to a gradient that was there.
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
-    operands = c.named(" ".join(re.findall(r"grid_sample\((x\d+, x\d+)", c.history)))
+    calls = r"(?:grid_sample|conv\w*)\((x\d+, x\d+)"
+    operands = c.named(" ".join(re.findall(calls, c.history)))
     again = c.aspect == "version" and "create_graph=True" in c.history
     return again and any(x.grad is not None and share_memory(c.theirs, x.grad) for x in operands)
 

@@ -20,6 +20,7 @@ from .case import (
     graph_of,
     is_derivative,
     keeps,
+    share_memory,
 )
 from .elements import (
     all_that_differ,
@@ -103,12 +104,8 @@ def _(c: Case) -> bool:
 
 @documented("`batch_norm` counts its running statistics as changed")
 def _(c: Case) -> bool:
-    if c.aspect != "version":
-        return False
     nothing = "instance_norm(" in c.statement and any(x.numel() == 0 for x in c.used)
-    weighted = re.search(r"\bcov\(.*weights=", c.statement) is not None
-    one = weighted and c.theirs.shape[-1:].numel() == 1
-    return nothing or one
+    return c.aspect == "version" and nothing
 
 
 # Of the least and the largest, of which what takes no part counts as one.
@@ -415,6 +412,16 @@ def is_repeating(x: torch.Tensor) -> bool:
 def _(c: Case) -> bool:
     leaf = c.only_theirs_raises("a leaf Variable that requires grad is being used in an in-place")
     return leaf and "cov(" in c.statement
+
+
+# One observation that has a weight, which PyTorch takes the mean from where it lies.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    weighs = re.search(r"\bcov\(.*weights=", c.statement) is not None
+    if not weighs or c.aspect not in ("values", "version"):
+        return False
+    observed = c.named(c.statement.partition(" = ")[2])[:1]
+    return any(x.shape[-1:].numel() == 1 and share_memory(x, c.theirs) for x in observed)
 
 
 # What was added before PyTorch found that it cannot divide.

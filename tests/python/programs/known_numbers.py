@@ -442,10 +442,10 @@ def _(c: Case) -> bool:
 @documented("**`baddbmm`** by `alpha=0`")
 def _(c: Case) -> bool:
     narrow = any(x.dtype in (torch.float16, torch.bfloat16) for x in c.used)
-    products = (
-        r"\bb?addb?m[mv]_?" if narrow else r"\bbaddbmm_?"
-    ) + r"\(.*alpha=-?0(\.0+)?(?![.\d])"
-    return re.search(products, c.statement) is not None and only_theirs_is_nan(c)
+    expanded = any(repeats(x) for x in c.used if x.dim() == 1)
+    products = r"b?addb?m[mv]" if narrow else "baddbmm|addmv" if expanded else "baddbmm"
+    call = rf"\b({products})_?\(.*alpha=-?0(\.0+)?(?![.\d])"
+    return re.search(call, c.statement) is not None and only_theirs_is_nan(c)
 
 
 @documented("**Where PyTorch is wrong**")

@@ -111,7 +111,14 @@ def is_kept_by_pytorch_alone(c: Case, node: Node, what: str) -> bool:
         or is_kept_by_no_product(c, node, what)
         or is_copied(node, what)
         or is_for_another_result(c, node, what)
+        or is_fused(c, node)
     )
+
+
+def is_fused(c: Case, node: Node) -> bool:
+    """Whether ours is one with the norm before it."""
+    norm = node.next_functions[0][0] if node.name() == "ReluBackward0" else None
+    return bool(norm) and norm.name() == "NativeBatchNormBackward0" and c.passes_layer("Sequential")
 
 
 def is_for_another_result(c: Case, node: Node, what: str) -> bool:

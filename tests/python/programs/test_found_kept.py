@@ -100,6 +100,22 @@ x4 = x1.addr(x2, x3)
 x2.arctanh_()
 x4.backward()
 """,
+    "a norm and a ReLU that are one kernel": """
+m1 = t.nn.Sequential(t.nn.BatchNorm2d(2), t.nn.ReLU())
+x2 = t.arange(8.0).reshape(1, 2, 2, 2).requires_grad_()
+x3 = m1(x2)
+x3.ceil_()
+x3.backward(x3.detach())
+""",
+    "zeros that are added to the gradient of a constant convolution": """
+x1 = t.ones(1, 1, 1, 1, dtype=t.float64).requires_grad_()
+x2 = t.ones(1, 1, 1, 1, 1, dtype=t.float64)
+x3 = t.conv3d(x1, x2)
+x3.backward(create_graph=True)
+x4 = x1.grad
+x5 = x4.mul(0)
+x5.backward()
+""",
 }
 
 

@@ -219,6 +219,25 @@ x3 = t.tensor([[[[1e+30]], [[0.0]], [[-1e+30]]]])
 x4 = t.nn.functional.kl_div(x3, x2, log_target=True)
 x4.backward()
 """,
+    "the slope of a divisor that is wider than what it divides": """
+x1 = t.tensor([1e-30], dtype=t.float64).requires_grad_()
+x2 = t.ones(1).addcdiv_(t.ones(1), x1)
+x2.backward()
+x3 = t.ones(1).div_(x1)
+x3.backward()
+x4 = t.ones(1, dtype=t.float16).atan2_(x1)
+x4.backward()
+""",
+    "a product by an expanded vector, and by nothing": """
+x1, x2 = t.zeros(2, dtype=t.float64), t.tensor([t.inf], dtype=t.float64).expand(2)
+x3 = t.addmv(x1, t.ones(2, 2, dtype=t.float64), x2, alpha=0)
+""",
+    "one observation with a weight": """
+x1 = t.ones(1, 1, dtype=t.float64)
+x2 = x1.cov(aweights=x1[0])
+x3 = t.tensor([[5.0], [2.0]])
+x4 = t.cov(x3, fweights=t.tensor([2]))
+""",
 }
 
 

@@ -129,6 +129,32 @@ x1 = t.ones(1, 1).requires_grad_()
 x2, = t.autograd.grad(t.linalg.det(x1).square(), x1, create_graph=t.fault(True, False))
 """,
     ),
+    "a product by a dense vector, and by nothing": (
+        "values",
+        """
+x1, x2 = t.zeros(2), t.tensor([t.fault(1.0, t.nan), t.inf])
+x3 = t.addmv(x1, t.ones(2, 2), x2, alpha=t.fault(0, 1))
+""",
+    ),
+    "a change that nobody notices, of a ReLU by itself": (
+        "raised",
+        """
+m1 = t.nn.BatchNorm1d(1)
+x2 = t.tensor([[1.0], [2.0]], requires_grad=True)
+x3 = m1(x2)
+x4 = t.fault(t.relu(x3), x3.clamp(min=0))
+x4.ceil_()
+x4.sum().backward()
+""",
+    ),
+    "what several observations are computed from": (
+        "values",
+        """
+x1 = t.tensor([[1.0, 2.0]])
+x2 = t.cov(x1, aweights=t.tensor([1.0, 2.0]))
+x3 = x1 * t.fault(1, 2)
+""",
+    ),
 }
 
 
