@@ -16,13 +16,19 @@ constexpr const char* kPluginFile = "libdumbtorch_cuda.so";
 
 std::atomic<int32_t> flags{DT_FLAG_TF32_CONV};
 
-// The folder of this library, or of the program that it is linked into.
+// The folder of this library, or of the program that it is linked into, by its shortest name: the
+// loader's may lead through others.
 std::string own_folder() {
   Dl_info where;
   if (!dladdr(reinterpret_cast<void*>(&find_accelerator), &where) || !where.dli_fname) return "";
   const std::string path = where.dli_fname;
   const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "" : path.substr(0, slash + 1);
+  if (slash == std::string::npos) return "";
+  const std::string folder = path.substr(0, slash + 1);
+  char* const shortest = realpath(folder.c_str(), nullptr);
+  const std::string found = shortest ? std::string(shortest) + '/' : folder;
+  std::free(shortest);
+  return found;
 }
 
 // DT_CUDA_PLUGIN names the file; otherwise it lies beside this library, or where the loader looks.
