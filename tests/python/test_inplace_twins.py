@@ -83,15 +83,16 @@ def test_gradients(both, same, name):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("graph", [False, True])
 @pytest.mark.parametrize("name", ["div_", "atan2_", "addcdiv_"])
-def test_gradients_of_wider_operands(both, same, name, dtype):
-    """They are beyond the dtype of what is written."""
+def test_gradients_of_wider_operands(both, same, name, graph, dtype):
+    """They are beyond the dtype of what is written, and so are the digits of an integer beside them."""
 
     def run(t):
         x = t.tensor([1.0, 2.0, 4.0], dtype=getattr(t, dtype))
         wide = t.tensor([1e-30, 0.25, 1e30], dtype=t.float64, requires_grad=True)
-        factor = [t.ones(3)] if name == "addcdiv_" else []
-        getattr(x, name)(*factor, wide).sum().backward()
+        factor = [t.tensor([1, 2**24 + 1, 1])] if name == "addcdiv_" else []
+        getattr(x, name)(*factor, wide).sum().backward(create_graph=graph)
         return [wide.grad]
 
     check(both, same, run)

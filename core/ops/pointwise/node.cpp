@@ -95,7 +95,7 @@ Tensor PointwiseNode::kept_input(int i) {
 
 void PointwiseNode::by_formula(BackwardCall& call) {
   PointwiseGradient g;
-  g.grad = widened(call.grad());
+  g.grad = widened(to_dtype(call.grad(), common_));
   const DType dtype = g.grad.dtype();
   for (int i = 0; i < row_.inputs; ++i) {
     g.wants[i] = call.wants(i) && !passes_grad(i);
