@@ -78,6 +78,10 @@ struct div_floor {
   }
 };
 
+// div_floor_backward is div_trunc_backward.
+struct div_trunc_backward;
+using div_floor_backward = div_trunc_backward;
+
 // hardshrink: 0 if input >= -lambd and input <= lambd else input
 struct hardshrink {
   static constexpr int n_in = 1, n_out = 1;
@@ -110,6 +114,10 @@ struct softshrink_element {
     return math::where(math::logical_and(math::ge(input, -lambd), math::le(input, lambd)), T(0), math::where(math::gt(input, lambd), input - lambd, input + lambd));
   }
 };
+
+// softshrink_element_backward is hardshrink_backward.
+struct hardshrink_backward;
+using softshrink_element_backward = hardshrink_backward;
 
 // threshold_element: value if input <= threshold else input
 struct threshold_element {

@@ -18,6 +18,10 @@ struct trunc {
   }
 };
 
+// trunc_backward is sign_backward.
+struct sign_backward;
+using trunc_backward = sign_backward;
+
 // relu: 0 if input < 0 else input
 struct relu {
   static constexpr int n_in = 1, n_out = 1;
@@ -149,6 +153,10 @@ struct true_divide_backward {
     return -grad * math::conj(input / other / other);
   }
 };
+
+// power_minus_one is reciprocal.
+struct reciprocal;
+using power_minus_one = reciprocal;
 
 // Gradients of power_minus_one by input.
 struct power_minus_one_backward {

@@ -327,6 +327,10 @@ struct round_scaled {
   }
 };
 
+// round_scaled_backward is sign_backward.
+struct sign_backward;
+using round_scaled_backward = sign_backward;
+
 // copysign: copysign(input, other)
 struct copysign {
   static constexpr int n_in = 2, n_out = 1;

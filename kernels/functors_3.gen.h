@@ -38,6 +38,10 @@ struct round {
   }
 };
 
+// round_backward is sign_backward.
+struct sign_backward;
+using round_backward = sign_backward;
+
 // rsqrt: rsqrt(input)
 struct rsqrt {
   static constexpr int n_in = 1, n_out = 1;
@@ -100,6 +104,10 @@ struct div_trunc_backward {
     return T(0);
   }
 };
+
+// minimum is clamp_max.
+struct clamp_max;
+using minimum = clamp_max;
 
 // Gradients of minimum by input, other.
 struct minimum_backward {

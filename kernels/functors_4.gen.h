@@ -18,6 +18,10 @@ struct floor {
   }
 };
 
+// floor_backward is sign_backward.
+struct sign_backward;
+using floor_backward = sign_backward;
+
 // ceil: ceil(input)
 struct ceil {
   static constexpr int n_in = 1, n_out = 1;
@@ -27,6 +31,10 @@ struct ceil {
     return math::ceil(input);
   }
 };
+
+// ceil_backward is sign_backward.
+struct sign_backward;
+using ceil_backward = sign_backward;
 
 // sigmoid: sigmoid(input)
 struct sigmoid {
@@ -96,6 +104,10 @@ struct modulo_backward {
   }
 };
 
+// power_half is sqrt.
+struct sqrt;
+using power_half = sqrt;
+
 // Gradients of power_half by input.
 struct power_half_backward {
   static constexpr int n_in = 2, n_out = 1;
@@ -105,6 +117,10 @@ struct power_half_backward {
     return grad * (T(0.5) * math::conj(math::rsqrt(input)));
   }
 };
+
+// power_minus_half is rsqrt.
+struct rsqrt;
+using power_minus_half = rsqrt;
 
 // Gradients of power_minus_half by input.
 struct power_minus_half_backward {

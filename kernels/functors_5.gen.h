@@ -225,6 +225,10 @@ struct power_backward {
   }
 };
 
+// maximum is clamp_min.
+struct clamp_min;
+using maximum = clamp_min;
+
 // Gradients of maximum by input, other.
 struct maximum_backward {
   static constexpr int n_in = 3, n_out = 2;

@@ -88,8 +88,9 @@ def functors(schema: Schema) -> dict[str, str]:
     for f in schema.elementwise:
         for name, inputs, text, cls in _structs(f):
             first = first_of.setdefault((cls, _without_names(name, inputs, text)), name)
-            if first == name:
-                structs.setdefault(share_of(f), []).append(text)
+            # A struct of the alias's name, which a list of a backend may declare, does not compile then.
+            alias = f"// {name} is {first}.\nstruct {first};\nusing {name} = {first};\n"
+            structs.setdefault(share_of(f), []).append(text if first == name else alias)
             row = f"X({name}, {cls})" if first == name else f"SAME({name}, {first})"
             rows.setdefault(share_of(f), []).append(row)
     end = "}  // namespace dt::fn\n"
