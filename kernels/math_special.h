@@ -224,8 +224,8 @@ DT_MATH double inverse_gamma_near_one(double d) {
                 1.1335045480626792e-06, -2.0057089361510917e-07, 4.939580133523849e-09);
 }
 
-// Between poles of which zeros lie beside: 1 / |Gamma(x)| is a product, in double, so that where it
-// is near 1 its logarithm has its digits. Apart, so that what is rare takes no registers of the
+// Between poles, where |Gamma(x)| passes 1 on either side: 1 / |Gamma(x)| is a product, in double,
+// so that its logarithm has its digits there. Apart, so that what is rare takes no registers of the
 // rest.
 DT_SPECIAL float lgamma_beside_zeros(float x) {
   const double y = -double(x), distance = distance_to_integer(double(x));
@@ -236,7 +236,8 @@ DT_SPECIAL float lgamma_beside_zeros(float x) {
   return distance == 0.0 ? float(kInfinity) : -(log(rough) + rest);
 }
 
-// CUDA's, but where it has lost its digits.
+// CUDA's, but where it has lost its digits: from the first zero, at -2.46, on to where no float is
+// near enough to one.
 DT_MATH float lgamma(float x) {
   return x < -2.25f && x > -10.5f ? lgamma_beside_zeros(x) : ::lgammaf(x);
 }

@@ -512,7 +512,7 @@ int64_t kernels::batch_norm_backward_workspace(const dt_stream* stream,
                                                const calls::BatchNormBackward& call) {
   const int64_t of_chunks = chunk_bytes(stream, call.x) + line_bytes(call.x);
   if (call.x.sizes[0] != 1 || call.x.sizes[2] == 1) return of_chunks;
-  return std::max(of_chunks, group_gradients_bytes(stream, channels_of(call.x)));
+  return std::max(of_chunks, group_gradients_bytes(stream, channels_of(call.x), call.x.dtype));
 }
 
 }  // namespace dt::cuda

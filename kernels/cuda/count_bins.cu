@@ -124,9 +124,10 @@ int32_t kernels::count_bins(const dt_stream* stream, const calls::CountBins& cal
   return visit_number(call.x.dtype, [&](auto type) -> int32_t {
     using T = typename decltype(type)::type;
     if (kIsFloating<T> != call.equal) return DT_KERNEL_UNSUPPORTED;
+    const bool counts = holds<int64_t>(call.y.dtype);
     if constexpr (kIsFloating<T>)
-      return count_bins_of<true, int64_t, T>(stream, call);
-    else if (holds<int64_t>(call.y.dtype))
+      return counts ? count_bins_of<true, int64_t, T>(stream, call) : DT_KERNEL_UNSUPPORTED;
+    else if (counts)
       return count_bins_of<false, int64_t, T>(stream, call);
     else
       return count_bins_of<false, bool, T>(stream, call);

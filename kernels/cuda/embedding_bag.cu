@@ -1,4 +1,4 @@
-// Sums, means and maxima of bags of rows: a thread for each packet of the result.
+// Sums, means and maxima of bags of rows: a thread for each packet of the result, or for some.
 #include "kernels/calls/nn.gen.h"
 #include "kernels/cuda/fault.cuh"
 #include "kernels/cuda/launch.cuh"
@@ -29,8 +29,8 @@ struct Bags {
   }
   // The row of an entry before `end`; -1 if it does not count. The table may have no rows.
   __device__ __forceinline__ int64_t row_at(int64_t i, int64_t end) const {
-    if (i >= end || rows[i] == padding_row) return -1;
-    return complaint.accepts(rows[i], table_rows) ? rows[i] : -1;
+    if (i >= end) return -1;
+    return complaint.accepts(rows[i], table_rows) && rows[i] != padding_row ? rows[i] : -1;
   }
   // Entry i's row joins the sum or the maximum.
   template <int kWidth>

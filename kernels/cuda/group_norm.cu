@@ -549,12 +549,12 @@ bool is_for_groups(const dt_stream* stream, const GroupShape& s) {
   return s.size() > 1 && grid < kMaxIndex32 && (is_kept || are_many);
 }
 
-int64_t group_gradients_bytes(const dt_stream* stream, const GroupShape& s) {
+int64_t group_gradients_bytes(const dt_stream* stream, const GroupShape& s, int32_t dtype) {
   if (!is_for_groups(stream, s)) return 0;
   const Units units(s);
   const ImageChunks chunks(stream, s);
   const int64_t parts = units.are_short ? chunks.count() * chunks.places : s.rows * units.count;
-  return parts * static_cast<int64_t>(sizeof(Pair<double>));
+  return parts * 2 * bytes_of(compute_of(dtype));
 }
 
 int32_t normalise_groups(const dt_stream* stream, const GroupsForward& of) {
@@ -579,7 +579,7 @@ int32_t kernels::group_norm_backward(const dt_stream* stream,
 
 int64_t kernels::group_norm_backward_workspace(const dt_stream* stream,
                                                const calls::GroupNormBackward& call) {
-  return group_gradients_bytes(stream, GroupShape(call.x, numel(call.mean)));
+  return group_gradients_bytes(stream, GroupShape(call.x, numel(call.mean)), call.x.dtype);
 }
 
 }  // namespace dt::cuda

@@ -48,6 +48,6 @@ bool is_for_groups(const dt_stream* stream, const GroupShape& shape);
 
 int32_t normalise_groups(const dt_stream* stream, const GroupsForward& of);
 int32_t group_gradients(const dt_stream* stream, const GroupsBackward& of);
-int64_t group_gradients_bytes(const dt_stream* stream, const GroupShape& shape);
+int64_t group_gradients_bytes(const dt_stream* stream, const GroupShape& shape, int32_t dtype);
 
 }  // namespace dt::cuda

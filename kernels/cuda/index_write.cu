@@ -267,7 +267,7 @@ int32_t add_fixed(const dt_stream* stream, const calls::Call& call, const SplitP
   }
 }
 
-// ---- with repeats: single elements in any order
+// ---- with repeats: few elements of each position, in any order
 
 // Where it may vary, and no place has so many terms that their atomics, one after another, take
 // longer than other ways. Narrow sums would stand still.

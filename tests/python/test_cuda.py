@@ -234,6 +234,16 @@ def test_offsets_that_lie_are_reported(offsets):
 
 
 @needs_gpu
+@pytest.mark.parametrize("row", [-1, 4])
+def test_rows_of_no_table_are_reported(row):
+    table = dt.ones(4, 3, device="cuda", requires_grad=True)
+    y = F.embedding_bag(dt.tensor([0, row], device="cuda"), table, dt.tensor([0], device="cuda"))
+    with pytest.raises(IndexError, match="embedding_bag: index .* is out of bounds"):
+        dt.cuda.synchronize()
+    del y
+
+
+@needs_gpu
 def test_a_negative_variance_is_refused_unless_work_is_recorded():
     x, var = dt.zeros(2, device="cuda"), dt.tensor([1.0, 2.0], device="cuda")
     with pytest.raises(ValueError, match="gaussian_nll_loss: var has negative entry/entries"):

@@ -6560,8 +6560,8 @@ static inline int32_t T_do_get_tf32(const T_get_tf32_options *options) {
  * Whether a program that runs twice on the same machine must give the same bits, for the whole
  * process (torch.use_deterministic_algorithms). If not, CUDA may take faster kernels that add up
  * in no fixed order: today cuDNN's for the gradients of scaled_dot_product_attention in float16
- * and bfloat16, and sums of single float32 or float64 elements through indices. The CPU repeats
- * bit for bit in any case. */
+ * and bfloat16 and for those of convolutions, and sums of float32 or float64 through indices of
+ * rows of up to four elements. The CPU repeats bit for bit in any case. */
 static inline dt_status T_set_deterministic(int enabled) {
   if (T_stopped_()) return T_status();
   T_check(dt_set_deterministic(enabled));

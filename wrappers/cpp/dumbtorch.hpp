@@ -11100,8 +11100,8 @@ inline GetTf32Result get_tf32() {
 // Whether a program that runs twice on the same machine must give the same bits, for the whole
 // process (torch.use_deterministic_algorithms). If not, CUDA may take faster kernels that add up in
 // no fixed order: today cuDNN's for the gradients of scaled_dot_product_attention in float16 and
-// bfloat16, and sums of single float32 or float64 elements through indices. The CPU repeats bit for
-// bit in any case.
+// bfloat16 and for those of convolutions, and sums of float32 or float64 through indices of rows of
+// up to four elements. The CPU repeats bit for bit in any case.
 inline void set_deterministic(bool enabled) {
   detail::check(dt_set_deterministic(enabled));
 }

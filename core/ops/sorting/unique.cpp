@@ -92,7 +92,7 @@ Unique recorded(const char* node, const char* op, const Tensor& input, const Uni
   return y;
 }
 
-// A table of all integers that x can have.
+// A table of integers, among which are all that x has.
 struct Table {
   int64_t first, size;
 };
@@ -102,7 +102,7 @@ struct Table {
 std::optional<Table> table_of(const Tensor& x, bool of_numbers) {
   constexpr int64_t kLeast = 4096;
   if (is_floating(x.dtype()) || x.numel() < kLeast) return {};
-  if (info(x.dtype()).bytes == 1) return Table{-128, 384};
+  if (info(x.dtype()).bytes == 1) return Table{-128, 384};  // signed or not
   const auto [low, high] = extremes_of(x);
   const uint64_t last = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   const int64_t most = (of_numbers ? 2 : x.device() == kCpu ? 4 : 16) * x.numel();
