@@ -335,15 +335,16 @@ def _(c: Case) -> bool:
     )
 
 
-# Into a view, behind whose node PyTorch forgets the divisor, and its hooks.
+# Into a view, behind whose node PyTorch forgets the divisor, its hooks, and what it was made of.
 @documented("**`floor_divide`** has the gradient 0")
 def _(c: Case) -> bool:
     zeros = not re.search("[1-9]", re.sub(r"\S+ ", "", c.difference.ours, count=1))
     none = c.aspect == "type" and c.difference.theirs == "None" and zeros
     none = none or (c.aspect == "length" and int(c.difference.ours) > int(c.difference.theirs))
+    further = c.only_ours_raises(CHANGED)
     divides = re.search(r"floor_divide_\(|//=", c.history) is not None
     hidden = divides and c.derives("torch::autograd::CopySlices")
-    return none and hidden and is_derivative(c)
+    return (none or further) and hidden and is_derivative(c)
 
 
 # What an error leaves behind.

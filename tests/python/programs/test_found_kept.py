@@ -116,6 +116,14 @@ x4 = x1.grad
 x5 = x4.mul(0)
 x5.backward()
 """,
+    "what the divisor of a view was made of, and is changed": """
+x1 = t.tensor([[1.0]], dtype=t.float64).requires_grad_()
+x2 = t.tensor([[1.0]], dtype=t.float64)
+x3 = t.linalg.solve_triangular(x2, x1, upper=True)
+x4 = x2.expand((0, 0))
+x4.floor_divide_(x3)
+t.autograd.backward([x4.sum()], inputs=[x1])
+""",
 }
 
 

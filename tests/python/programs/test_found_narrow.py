@@ -232,6 +232,10 @@ x4.backward()
 x1, x2 = t.zeros(2, dtype=t.float64), t.tensor([t.inf], dtype=t.float64).expand(2)
 x3 = t.addmv(x1, t.ones(2, 2, dtype=t.float64), x2, alpha=0)
 """,
+    "incomplete Gammas of almost nothing": """
+x1 = t.tensor([t.nan, 5.0000000158553844e-31, 0.0])
+x2 = t.igamma(x1, t.tensor([0.0, 0.5, 0.5]))
+""",
     "one observation with a weight": """
 x1 = t.ones(1, 1, dtype=t.float64)
 x2 = x1.cov(aweights=x1[0])
