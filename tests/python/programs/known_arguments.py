@@ -351,3 +351,12 @@ def _(c: Case) -> bool:
     given = [x for x in c.used if x is not c.theirs]
     promoted = str(torch.result_type(given[0], given[-1])).removeprefix("torch.")
     return promoted == c.difference.ours and any(x.dim() == 0 for x in given)
+
+
+# Parameters of several dtypes.
+@documented("**`Adafactor`** adds to the squares of a gradient")
+def _(c: Case) -> bool:
+    steps = re.match(r"(o\d+)\.step\(", c.statement)
+    made = steps and re.search(rf"^{steps[1]} = .*\bAdafactor\(\[(.*?)\]", c.history, re.M)
+    given = c.named(made[1]) if made else []
+    return c.aspect == "values" and len(given) > 0 and c.theirs.dtype is not given[0].dtype

@@ -116,6 +116,11 @@ x4 = x1.grad
 x5 = x4.mul(0)
 x5.backward()
 """,
+    "a place in what was copied": """
+import copy
+x1 = copy.deepcopy(t.arange(2)[1:])
+x2 = t.as_strided_scatter(x1, t.tensor([0.0]), (1,), (0,), storage_offset=0)
+""",
     "what the divisor of a view was made of, and is changed": """
 x1 = t.tensor([[1.0]], dtype=t.float64).requires_grad_()
 x2 = t.tensor([[1.0]], dtype=t.float64)

@@ -232,6 +232,13 @@ x4.backward()
 x1, x2 = t.zeros(2, dtype=t.float64), t.tensor([t.inf], dtype=t.float64).expand(2)
 x3 = t.addmv(x1, t.ones(2, 2, dtype=t.float64), x2, alpha=0)
 """,
+    "small gradients of a wider parameter": """
+x1 = t.tensor([0.0], requires_grad=True)
+x2 = t.tensor([0.0, 2.0], dtype=t.float64, requires_grad=True)
+(x1.sum() + (x2 * 1e-9).sum()).backward()
+o3 = t.optim.Adafactor([x1, x2])
+o3.step()
+""",
     "incomplete Gammas of almost nothing": """
 x1 = t.tensor([t.nan, 5.0000000158553844e-31, 0.0])
 x2 = t.igamma(x1, t.tensor([0.0, 0.5, 0.5]))
