@@ -70,3 +70,11 @@ def _(c: Case) -> bool:
     given = c.named(" ".join(re.findall(r"t\.vmap\(.*", c.history)))
     written = any(x._version for x in given)
     return written and c.only_theirs_raises(CHANGED) and c.passes(r"t\.vmap")
+
+
+@documented("That an argument comes to require a gradient afterwards is not seen.")
+def _(c: Case) -> bool:
+    given = c.named(" ".join(re.findall(r"t\.vmap\(.*", c.history)))
+    later = any(x is y for x in given for y in c.flagged)
+    less = c.aspect == "requires_grad" and c.difference.ours == "False"
+    return later and less and c.passes(r"t\.vmap")

@@ -116,6 +116,13 @@ x4 = x1.grad
 x5 = x4.mul(0)
 x5.backward()
 """,
+    "what an argument of vmap is known to require later": """
+x1 = t.tensor([[0.5]], requires_grad=True)
+x2 = t.tensor([[0.5]])
+x3 = t.vmap(lambda a, b: a * b)(x1, x2)
+x2.requires_grad_()
+x3.backward(create_graph=True)
+""",
     "a place in what was copied": """
 import copy
 x1 = copy.deepcopy(t.arange(2)[1:])
