@@ -322,13 +322,14 @@ def _(c: Case) -> bool:
     return steep and c.derives("Asin", "Acos") and is_unsteady(c)
 
 
-# A sum of a window that is 0, or nearly, has another sign.
+# A sum of a window that is 0, or nearly, has another sign, or none.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
     sums = [n for x in c.derived for n in graph_of(x) if n.name().startswith("Abs")]
     nearly = any(keeps(n, lambda x: smallest_of(x) <= 1e-5 * max(1.0, largest(x))) for n in sums)
     pooled = nearly and c.derives("Sign") and "lp_pool" in c.history
-    return c.aspect == "values" and pooled and is_within_noise(c)
+    none = all_that_differ(c, lambda ours, theirs: (ours == 0) | (theirs == 0))
+    return c.aspect == "values" and pooled and (none or is_within_noise(c))
 
 
 def smallest_of(x: torch.Tensor) -> float:

@@ -232,6 +232,11 @@ x4.backward()
 x1, x2 = t.zeros(2, dtype=t.float64), t.tensor([t.inf], dtype=t.float64).expand(2)
 x3 = t.addmv(x1, t.ones(2, 2, dtype=t.float64), x2, alpha=0)
 """,
+    "a window that sums up to nothing, or nearly": """
+x1 = t.arange(192).mul(43).remainder(101).sub(50).div(25).reshape((2, 6, 4, 4)).requires_grad_()
+x2 = t.nn.functional.lp_pool3d(x1, 1.0, 2)
+x2.sum().backward()
+""",
     "small gradients of a wider parameter": """
 x1 = t.tensor([0.0], requires_grad=True)
 x2 = t.tensor([0.0, 2.0], dtype=t.float64, requires_grad=True)
