@@ -341,7 +341,7 @@ def _(c: Case) -> bool:
     zeros = not re.search("[1-9]", re.sub(r"\S+ ", "", c.difference.ours, count=1))
     none = c.aspect == "type" and c.difference.theirs == "None" and zeros
     none = none or (c.aspect == "length" and int(c.difference.ours) > int(c.difference.theirs))
-    further = c.only_ours_raises(CHANGED)
+    further = c.only_ours_raises(CHANGED) or c.only_theirs_raises(UNUSED)
     divides = re.search(r"floor_divide_\(|//=", c.history) is not None
     hidden = divides and c.derives("torch::autograd::CopySlices")
     return (none or further) and hidden and is_derivative(c)

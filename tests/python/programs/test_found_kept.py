@@ -116,6 +116,12 @@ x4 = x1.grad
 x5 = x4.mul(0)
 x5.backward()
 """,
+    "the divisor of a view, which is not forgotten": """
+x1 = t.arange(1).to(t.float32).reshape(())
+x2 = t.tensor(0.0, requires_grad=True)
+x1 //= x2
+x3, = t.autograd.grad(x1, x2)
+""",
     "what an argument of vmap is known to require later": """
 x1 = t.tensor([[0.5]], requires_grad=True)
 x2 = t.tensor([[0.5]])
