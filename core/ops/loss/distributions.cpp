@@ -51,7 +51,8 @@ Tensor kl_div(const Tensor& input, const Tensor& target, DivergenceReduction red
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full,
                         double eps, Reduction reduction) {
   Tensor losses = log_input ? exp(input) - target * input : input - target * log(input + eps);
-  if (full) losses = losses + stirling(target);
+  // Logarithms of integers are float32, the losses as narrow as the input.
+  if (full) losses = to_dtype(losses + stirling(target), losses.dtype());
   return reduce_losses(losses, reduction);
 }
 

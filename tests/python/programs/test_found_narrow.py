@@ -232,6 +232,13 @@ x4.backward()
 x1, x2 = t.zeros(2, dtype=t.float64), t.tensor([t.inf], dtype=t.float64).expand(2)
 x3 = t.addmv(x1, t.ones(2, 2, dtype=t.float64), x2, alpha=0)
 """,
+    "counts beside narrow rates": """
+x1 = t.tensor([3, 0])
+x2 = t.tensor([0.5, 2.0], dtype=t.float16).requires_grad_()
+x3 = t.nn.functional.poisson_nll_loss(x2, x1, full=True)
+x3.backward()
+x4 = t.nn.functional.poisson_nll_loss(x2.detach(), x1, log_input=False, full=True, reduction='none')
+""",
     "a window that sums up to nothing, or nearly": """
 x1 = t.arange(192).mul(43).remainder(101).sub(50).div(25).reshape((2, 6, 4, 4)).requires_grad_()
 x2 = t.nn.functional.lp_pool3d(x1, 1.0, 2)
