@@ -160,9 +160,15 @@ def result_of(program: str, place: str, **functions: Callable) -> object:
 
 
 def _run(nodes: list[ast.stmt], names: dict) -> None:
+    """Each statement, as well as it can; an error in a block does not end it."""
     for node in nodes:
         with contextlib.suppress(Exception):
-            exec(compile(ast.Module([node], []), "<program>", "exec"), names)
+            if isinstance(node, ast.With):
+                context = compile(ast.Expression(node.items[0].context_expr), "<program>", "eval")
+                with eval(context, names):
+                    _run(node.body, names)
+            else:
+                exec(compile(ast.Module([node], []), "<program>", "exec"), names)
 
 
 class _Watched(torch.utils._python_dispatch.TorchDispatchMode):

@@ -232,6 +232,14 @@ x4.backward()
 x1, x2 = t.zeros(2, dtype=t.float64), t.tensor([t.inf], dtype=t.float64).expand(2)
 x3 = t.addmv(x1, t.ones(2, 2, dtype=t.float64), x2, alpha=0)
 """,
+    "places that no window reaches, after an error in a block": """
+x1 = 0.0
+with t.no_grad():
+    x2 = x1[:]
+    x3 = t.arange(1).to(t.float64).reshape((1, 1, 1))
+    x4 = t.tensor([[[[0.0], [t.inf]]]], dtype=t.float64)
+    x5 = t.conv_transpose2d(x3, x4, dilation=2)
+""",
     "counts beside narrow rates": """
 x1 = t.tensor([3, 0])
 x2 = t.tensor([0.5, 2.0], dtype=t.float16).requires_grad_()
