@@ -1,5 +1,6 @@
-// Draws from rows of weights, a block for each row. Sums are doubles, added in an order that the
-// row's length fixes.
+// Draws from rows of weights. A row is cut into parts, and what these weigh tells which of them an
+// element is drawn from; its own parts are weighed again until one element is left. Sums are
+// doubles, added in an order that the sizes of the call fix.
 #include "kernels/calls/random.gen.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/reduce_block.cuh"
@@ -9,14 +10,31 @@
 namespace dt::cuda {
 namespace {
 
-constexpr int kThreads = 1024, kWarps = kThreads / kWarp;
+// Choices of a row, which its warps make one after another.
+constexpr int64_t kMostWanted = 32;
+constexpr int kLoads = 8;  // of a lane that are on their way at once
 
 template <class T>
 struct Rows {
   int64_t* y;
   const T* p;
   const double* u;
-  int64_t n, wanted;
+  int64_t count, n, wanted;
+};
+
+// The warps that have a row, and how many of its parts each of them weighs. A row that is a warp's
+// waits for no other warp, and a multiprocessor has many such rows on their way at once.
+template <int kRowWarps, int kWarpParts>
+struct Shape {
+  static constexpr int warps = kRowWarps, of_warp = kWarpParts, parts = warps * of_warp;
+  using Rank = Team<warps * kWarp>;
+
+  static __device__ __forceinline__ void sync() {
+    if constexpr (warps == 1)
+      __syncwarp();
+    else
+      __syncthreads();
+  }
 };
 
 struct Segment {
@@ -29,15 +47,45 @@ struct Segment {
   }
 };
 
-// The sum of a warp's weights; NaN if one of them is none.
+template <class T>
+__device__ __forceinline__ double checked(T weight) {
+  return weight >= 0 ? static_cast<double>(weight) : NAN;
+}
+
+__device__ __forceinline__ double lanes_sum(double value) {
+  return warp_reduce(value, [](double a, double b) { return a + b; });
+}
+
+// The sum of a part, of the warp's lanes together; NaN if one of the weights is none.
 template <class T>
 __device__ __forceinline__ double sum_of_warp(const T* row, const Segment& of) {
-  const auto add = [](double a, double b) { return a + b; };
   double sum = 0;
 #pragma unroll 8
-  for (int64_t j = of.begin + threadIdx.x % kWarp; j < of.end; j += kWarp)
-    sum += row[j] >= 0 ? static_cast<double>(row[j]) : NAN;
-  return warp_reduce(sum, add);
+  for (int64_t j = of.begin + threadIdx.x % kWarp; j < of.end; j += kWarp) sum += checked(row[j]);
+  return lanes_sum(sum);
+}
+
+// The same of neighbours among a row's parts, whose weights are on their way at once.
+template <class S, class T>
+__device__ __forceinline__ void weigh(const T* row, const Segment& all, int first,
+                                      double (&sum)[S::of_warp]) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  Segment part[S::of_warp];
+#pragma unroll
+  for (int k = 0; k < S::of_warp; ++k) part[k] = all.part(first + k, S::parts), sum[k] = 0;
+  const int64_t longest = (all.length() + S::parts - 1) / S::parts;
+#pragma unroll(kLoads / S::of_warp)
+  for (int64_t j = lane; j < longest; j += kWarp) {
+    T weight[S::of_warp] = {};
+#pragma unroll
+    for (int k = 0; k < S::of_warp; ++k) {
+      if (part[k].begin + j < part[k].end) weight[k] = row[part[k].begin + j];
+    }
+#pragma unroll
+    for (int k = 0; k < S::of_warp; ++k) sum[k] += checked(weight[k]);
+  }
+#pragma unroll
+  for (int k = 0; k < S::of_warp; ++k) sum[k] = lanes_sum(sum[k]);
 }
 
 template <class T>
@@ -68,46 +116,80 @@ __device__ __forceinline__ int64_t position_of(const T* row, Segment in, double 
   return in.begin;
 }
 
-template <class T>
-__global__ void __launch_bounds__(kThreads) choose_kernel(Rows<T> rows) {
+template <class T, class S>
+__global__ void __launch_bounds__(S::Rank::block) choose_kernel(Rows<T> rows) {
   begin_kernel();
-  __shared__ double sums[kWarps];
-  const int warp = static_cast<int>(threadIdx.x) / kWarp,
-            lane = static_cast<int>(threadIdx.x) % kWarp;
-  const T* const row = rows.p + blockIdx.x * rows.n;
+  __shared__ double team_sums[S::Rank::per_block][S::parts];
+  const int warp = S::Rank::rank() / kWarp, lane = S::Rank::rank() % kWarp;
+  const int64_t number = int64_t{blockIdx.x} * S::Rank::per_block + S::Rank::number();
+  if (number >= rows.count) return;
+  double* const sums = team_sums[S::Rank::number()];
+  const T* const row = rows.p + number * rows.n;
   const Segment all = {0, rows.n};
-  const double own = sum_of_warp(row, all.part(warp, kWarps));
-  if (lane == 0) sums[warp] = own;
-  __syncthreads();
+  double own[S::of_warp];
+  if constexpr (S::of_warp == 1)
+    own[0] = sum_of_warp(row, all.part(warp, S::parts));
+  else
+    weigh<S>(row, all, warp * S::of_warp, own);
+#pragma unroll
+  for (int k = 0; k < S::of_warp; ++k) {
+    if (lane == k) sums[warp * S::of_warp + k] = own[k];
+  }
+  S::sync();
   double total = 0;
-  for (int w = 0; w < kWarps; ++w) total += sums[w];
+  for (int i = 0; i < S::parts; ++i) total += sums[i];
   const bool is_distribution = total > 0 && total < INFINITY;
-  for (int64_t i = warp; i < rows.wanted; i += kWarps) {
-    const int64_t at = blockIdx.x * rows.wanted + i;
+  for (int64_t i = warp; i < rows.wanted; i += S::warps) {
+    const int64_t at = number * rows.wanted + i;
     const double target = rows.u[at] * total * (1 - 0x1p-52);
     int chosen = 0;
     double before = 0;
-    for (int w = 0; w < kWarps && before + sums[w] <= target; ++w)
-      before += sums[w], chosen = w + 1;
-    while (chosen > 0 && (chosen == kWarps || sums[chosen] == 0)) before -= sums[--chosen];
+    for (int k = 0; k < S::parts && before + sums[k] <= target; ++k)
+      before += sums[k], chosen = k + 1;
+    while (chosen > 0 && (chosen == S::parts || sums[chosen] == 0)) before -= sums[--chosen];
     const int64_t j =
-        is_distribution ? position_of(row, all.part(chosen, kWarps), before, target) : -1;
+        is_distribution ? position_of(row, all.part(chosen, S::parts), before, target) : -1;
     if (lane == 0) rows.y[at] = j;
   }
+}
+
+template <class S, class T>
+int32_t run(const dt_stream* stream, const Rows<T>& rows) {
+  const int64_t blocks = divide_up(rows.count, S::Rank::per_block);
+  return launch(stream, choose_kernel<T, S>, dim3(static_cast<unsigned>(blocks)),
+                dim3(S::Rank::block), 0, rows);
+}
+
+// Rows that are enough to keep a device busy though a few warps have each: one row then takes
+// longer, and the more so, the more is chosen of it.
+template <class T>
+bool are_many(const Rows<T>& rows) {
+  return rows.count >= 128 * (rows.wanted + 3);
+}
+
+template <class T>
+int32_t choose_from(const dt_stream* stream, const Rows<T>& rows) {
+  if (!are_many(rows) || rows.n > 8192) return run<Shape<32, 1>>(stream, rows);
+  if (rows.n <= 256) return run<Shape<1, 1>>(stream, rows);
+  if (rows.n <= 2048) return run<Shape<1, 8>>(stream, rows);
+  return run<Shape<8, 4>>(stream, rows);
 }
 
 }  // namespace
 
 int32_t kernels::choose(const dt_stream* stream, const calls::Choose& call) {
   const int64_t count = call.p.sizes[0], n = call.p.sizes[1], wanted = call.u.sizes[1];
-  // Blocks for short rows, and one block for many choices, are left to a scan and a search.
-  if (n < kThreads || wanted > kWarps) return DT_KERNEL_UNSUPPORTED;
+  // Many choices are left to a scan and a search.
+  if (wanted > kMostWanted) return DT_KERNEL_UNSUPPORTED;
   return visit_floating(call.p.dtype, [&](auto type) -> int32_t {
     using T = typename decltype(type)::type;
-    const Rows<T> rows = {static_cast<int64_t*>(call.y.data), static_cast<const T*>(call.p.data),
-                          static_cast<const double*>(call.u.data), n, wanted};
-    return launch(stream, choose_kernel<T>, dim3(static_cast<unsigned>(count)), dim3(kThreads), 0,
-                  rows);
+    const Rows<T> rows = {static_cast<int64_t*>(call.y.data),
+                          static_cast<const T*>(call.p.data),
+                          static_cast<const double*>(call.u.data),
+                          count,
+                          n,
+                          wanted};
+    return choose_from(stream, rows);
   });
 }
 
