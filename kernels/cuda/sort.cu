@@ -1,7 +1,7 @@
 // sort and order_statistic: rows that a block can hold are sorted there (row_sort.cu); of long ones
-// of which little is wanted, that is selected (row_select.cu). Others are sorted by radix sorts,
-// which are stable, over (key, position) pairs of rows; by CUB's, but for a row that is
-// not long. Few rows are sorted one after the other, many as segments.
+// of which little is wanted, that is selected (row_sample.cu, row_select.cu). Others are sorted by
+// radix sorts, which are stable, over (key, position) pairs of rows; by CUB's, but for a row that
+// is not long. Few rows are sorted one after the other, many as segments.
 #include <algorithm>
 
 #include <cub/device/device_radix_sort.cuh>
@@ -14,6 +14,7 @@
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/order.cuh"
 #include "kernels/cuda/radix_sort.cuh"
+#include "kernels/cuda/row_sample.cuh"
 #include "kernels/cuda/row_select.cuh"
 
 namespace dt::cuda {
@@ -262,8 +263,9 @@ bool is_selection(const RowSort& sort) {
 
 int32_t sort_selected(const dt_stream* stream, const calls::Sort& call, const RowSort& sort,
                       Scratch* scratch, bool is_dry) {
+  if (can_select_by_sample(sort)) return is_dry ? DT_KERNEL_OK : select_by_sample(stream, sort);
   const Selected selected(sort, scratch);
-  if (const int32_t code = select_rows(stream, sort, &selected, scratch, is_dry)) return code;
+  if (const int32_t code = select_rows(stream, sort, selected, scratch, is_dry)) return code;
   dt_view x = call.values ? *call.values : *call.indices;
   x.data = selected.elements;
   x.dtype = sort.dtype;
@@ -303,9 +305,10 @@ int32_t plan_order_statistic(const dt_stream* stream, const calls::OrderStatisti
   constexpr int64_t kSortedSooner = 512;  // a row of so many elements
   if (sort.rows.n <= kSortedSooner && are_short_rows(sort.rows, sort.dtype))
     return bytes ? DT_KERNEL_OK : sort_short_rows(stream, sort);
+  if (can_select_by_sample(sort)) return bytes ? DT_KERNEL_OK : select_by_sample(stream, sort);
   if (!can_select(sort.rows)) return DT_KERNEL_UNSUPPORTED;
   Scratch scratch(bytes ? nullptr : call.workspace);
-  const int32_t code = select_rows(stream, sort, nullptr, &scratch, bytes != nullptr);
+  const int32_t code = select_rows(stream, sort, Selected(), &scratch, bytes != nullptr);
   if (bytes) *bytes = scratch.used();
   return code;
 }

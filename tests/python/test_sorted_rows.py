@@ -75,6 +75,42 @@ def test_what_comes_first_and_statistics(dtype, rows, n):
             np.testing.assert_array_equal(values, np.take_along_axis(x, at, axis=1))
 
 
+def misleading_rows(kind, rows, n):
+    """Of which most elements are the same, or lie in order, or the wanted ones side by side."""
+    x = np.random.default_rng(n).normal(size=(rows, n)).astype(np.float32)
+    if kind == "zeros":
+        return np.where(x > 2.5, x, np.float32(0)) * np.sign(x)
+    if kind == "same":
+        return np.full_like(x, 3)
+    if kind == "sorted":
+        return np.sort(x)
+    if kind == "periodic":
+        return np.tile(x[:, :97], n // 97 + 1)[:, :n]
+    return np.where(np.arange(n) // 60 == 40, x + 9, np.where(x > 0, np.nan, x))
+
+
+@pytest.mark.parametrize("n", [4097, 10_001, 50_001])
+@pytest.mark.parametrize("rows", [1, 40, 150])
+@pytest.mark.parametrize("kind", ["zeros", "same", "sorted", "periodic", "beside"])
+def test_rows_of_which_a_sample_says_little(kind, rows, n):
+    x = misleading_rows(kind, rows, n if rows < 150 else 4500)
+    n = x.shape[1]
+    # NaN is the greatest; of equal elements the first comes first.
+    order = np.argsort(x, axis=1, kind="stable")
+    falling = np.argsort(np.where(x != x, -np.inf, -x), axis=1, kind="stable")
+    given = dt.tensor(x)
+    for k in (1, 50, 700, 1000):
+        for largest, expected in ((True, falling), (False, order)):
+            values, at = (v.numpy() for v in given.topk(k, 1, largest=largest))
+            assert at.tolist() == expected[:, :k].tolist()
+            np.testing.assert_array_equal(values, np.take_along_axis(x, at, axis=1))
+    for k in (1, 30, n // 2, n):
+        assert given.kthvalue(k, 1).indices.tolist() == order[:, k - 1].tolist()
+    middle = (np.sum(x == x, axis=1) - 1) // 2
+    expected = np.take_along_axis(order, middle[:, None], axis=1)[:, 0]
+    assert given.nanmedian(1).indices.tolist() == expected.tolist()
+
+
 @pytest.mark.parametrize(
     ("n", "begins"),
     [
