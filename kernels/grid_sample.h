@@ -34,11 +34,12 @@ struct GridDim {
   DT_MATH T scale() const { return T(align_corners ? size - 1 : size) / 2; }
   DT_MATH T shift() const { return align_corners ? T(0) : T(0.5); }
 
-  DT_MATH Taps<T> taps(T coordinate) const {
-    return taps_at({(coordinate + 1) * scale() - shift(), scale()});
+  // With Int for places, which the size fits.
+  template <class Int = int64_t>
+  DT_MATH Taps<T, Int> taps(T coordinate) const {
+    return taps_at<Int>({(coordinate + 1) * scale() - shift(), scale()});
   }
 
-  // With Int for places, which the size fits.
   template <class Int = int64_t>
   DT_MATH Taps<T, Int> taps_at(Place<T> place) const {
     if (reach == 2) return cubic_taps<Int>(place);

@@ -25,9 +25,37 @@ struct Taps {
     }
   }
 
- private:
-  DT_MATH int64_t inside(int64_t at) const { return at < 0 ? 0 : at < size ? at : size - 1; }
+  // The element that a place lies at or behind, and how far behind: 0 to 1.
+  template <class Int>
+  struct Place {
+    Int base;
+    T rest;
+  };
 
+  // With Int for elements, which the size fits.
+  template <class Int = int64_t>
+  DT_MATH Place<Int> place(Int i) const {
+    T at = align_corners ? step * T(i) : step * (T(i) + T(0.5)) - T(0.5);
+    if (reach == 1 && at < 0) at = 0;
+    const auto floor = static_cast<Int>(math::floor(at)), last = static_cast<Int>(size - 1);
+    const Int base = floor < last ? floor : last;
+    const T rest = at - T(base);
+    return {base, rest < 0 ? T(0) : rest < 1 ? rest : T(1)};
+  }
+  // Beyond the ends the last element counts again.
+  template <class Int>
+  DT_MATH Int inside(Int at) const {
+    const auto last = static_cast<Int>(size - 1);
+    return at < 0 ? 0 : at < last ? at : last;
+  }
+  DT_MATH T filter(T distance) const {
+    const T x = distance < 0 ? -distance : distance;
+    if (reach == 1) return x < 1 ? 1 - x : T(0);
+    if (reach == 2) return cubic(x, antialias ? T(-0.5) : T(-0.75));
+    return x < 3 ? sinc(x) * sinc(x / 3) : T(0);
+  }
+
+ private:
   // Keys, "Cubic convolution interpolation for digital image processing", 1981.
   static DT_MATH T cubic(T x, T a) {
     if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
@@ -37,26 +65,15 @@ struct Taps {
     const T angle = x * T(3.14159265358979323846);
     return x == 0 ? T(1) : math::sin(angle) / angle;
   }
-  DT_MATH T filter(T distance) const {
-    const T x = distance < 0 ? -distance : distance;
-    if (reach == 1) return x < 1 ? 1 - x : T(0);
-    if (reach == 2) return cubic(x, antialias ? T(-0.5) : T(-0.75));
-    return x < 3 ? sinc(x) * sinc(x / 3) : T(0);
-  }
 
-  // The 2 * reach nearest elements. Beyond the ends the last one counts again.
+  // The 2 * reach nearest elements.
   DT_MATH void write_neighbours(int64_t i, int32_t* source, T* weight, int64_t n) const {
-    T place = align_corners ? step * T(i) : step * (T(i) + T(0.5)) - T(0.5);
-    if (reach == 1 && place < 0) place = 0;
-    const auto floor = static_cast<int64_t>(math::floor(place));
-    const int64_t base = floor < size ? floor : size - 1;
-    T rest = place - T(base);
-    rest = rest < 0 ? T(0) : rest < 1 ? rest : T(1);
-    const int64_t first = inside(base + 1 - reach);
+    const Place<int64_t> from = place(i);
+    const int64_t first = inside(from.base + 1 - reach);
     for (int64_t offset = 1 - reach; offset <= reach; ++offset) {
-      const int64_t at = inside(base + offset), k = at - first;
+      const int64_t at = inside(from.base + offset), k = at - first;
       source[k * n] = static_cast<int32_t>(at);
-      weight[k * n] += filter(T(offset) - rest);
+      weight[k * n] += filter(T(offset) - from.rest);
     }
   }
 

@@ -124,18 +124,19 @@ const Op<GridSampleBackwardCall> grid_sample_backward{kPointwiseOps + 95};
 const Op<ResampleTapsCall> resample_taps{kPointwiseOps + 96};
 const Op<TransposeTapsCall> transpose_taps{kPointwiseOps + 97};
 const Op<ResampleCall> resample{kPointwiseOps + 98};
-const Op<RemapCall> remap{kPointwiseOps + 99};
-const Op<RemapBackwardCall> remap_backward{kPointwiseOps + 100};
-const Op<OptimizerCall> sgd{kPointwiseOps + 101};
-const Op<OptimizerCall> adam{kPointwiseOps + 102};
-const Op<OptimizerCall> rmsprop{kPointwiseOps + 103};
-const Op<OptimizerCall> adagrad{kPointwiseOps + 104};
-const Op<OptimizerCall> adadelta{kPointwiseOps + 105};
-const Op<OptimizerCall> adamax{kPointwiseOps + 106};
-const Op<OptimizerCall> nadam{kPointwiseOps + 107};
-const Op<OptimizerCall> radam{kPointwiseOps + 108};
-const Op<OptimizerCall> asgd{kPointwiseOps + 109};
-const Op<OptimizerCall> rprop{kPointwiseOps + 110};
+const Op<ResampleNeighboursCall> resample_neighbours{kPointwiseOps + 99};
+const Op<RemapCall> remap{kPointwiseOps + 100};
+const Op<RemapBackwardCall> remap_backward{kPointwiseOps + 101};
+const Op<OptimizerCall> sgd{kPointwiseOps + 102};
+const Op<OptimizerCall> adam{kPointwiseOps + 103};
+const Op<OptimizerCall> rmsprop{kPointwiseOps + 104};
+const Op<OptimizerCall> adagrad{kPointwiseOps + 105};
+const Op<OptimizerCall> adadelta{kPointwiseOps + 106};
+const Op<OptimizerCall> adamax{kPointwiseOps + 107};
+const Op<OptimizerCall> nadam{kPointwiseOps + 108};
+const Op<OptimizerCall> radam{kPointwiseOps + 109};
+const Op<OptimizerCall> asgd{kPointwiseOps + 110};
+const Op<OptimizerCall> rprop{kPointwiseOps + 111};
 
 }  // namespace op
 
@@ -247,6 +248,7 @@ bool takes_narrow_floats(int op, [[maybe_unused]] Device device) {
   if (op == op::order_statistic.number) return device.type == DeviceType::kCuda;
   if (op == op::searchsorted.number) return device.type == DeviceType::kCuda;
   if (op == op::resample.number) return device.type == DeviceType::kCuda;
+  if (op == op::resample_neighbours.number) return device.type == DeviceType::kCuda;
   if (op == op::remap.number) return true;
   return false;
 }

@@ -114,6 +114,33 @@ struct Resample : Call {
         column_weight(present(call->in[4])) {}
 };
 
+// A shortcut for resample without antialiasing, see run_shortcut: the tables are not there, but
+// what resample_taps makes them of. A dimension that does not change stays as it is. `transposed`:
+// y is the gradient of what was resampled, x that of the result.
+struct ResampleNeighbours : Call {
+  const dt_view& y;
+  const dt_view& x;
+  int64_t reach;
+  bool row_changes;
+  bool column_changes;
+  bool align_corners;
+  bool transposed;
+  double row_step;
+  double column_step;
+
+  explicit ResampleNeighbours(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        x(call->in[0]),
+        reach(call->ints[0]),
+        row_changes(call->ints[1] != 0),
+        column_changes(call->ints[2] != 0),
+        align_corners(call->ints[3] != 0),
+        transposed(call->ints[4] != 0),
+        row_step(call->floats[0]),
+        column_step(call->floats[1]) {}
+};
+
 // y[.., i, ..] = x[.., s(i), ..] in each of the last three dimensions, those of at most 5; 0 where
 // s(i) is none. kernels/remap.h has s: with the modes of padding an element of x lies `before`
 // elements further in y, and the mode says what the others are; with the mode of resizing the
@@ -168,6 +195,7 @@ int32_t resample_taps(const dt_stream* stream, const calls::ResampleTaps& call);
 int32_t transpose_taps(const dt_stream* stream, const calls::TransposeTaps& call);
 int32_t resample(const dt_stream* stream, const calls::Resample& call);
 int64_t resample_workspace(const dt_stream* stream, const calls::Resample& call);
+int32_t resample_neighbours(const dt_stream* stream, const calls::ResampleNeighbours& call);
 int32_t remap(const dt_stream* stream, const calls::Remap& call);
 int64_t remap_workspace(const dt_stream* stream, const calls::Remap& call);
 int32_t remap_backward(const dt_stream* stream, const calls::RemapBackward& call);
@@ -183,6 +211,7 @@ int64_t grid_sample_backward_workspace(const dt_stream* stream, const calls::Gri
 int32_t resample_taps(const dt_stream* stream, const calls::ResampleTaps& call);
 int32_t transpose_taps(const dt_stream* stream, const calls::TransposeTaps& call);
 int32_t resample(const dt_stream* stream, const calls::Resample& call);
+int32_t resample_neighbours(const dt_stream* stream, const calls::ResampleNeighbours& call);
 int32_t remap(const dt_stream* stream, const calls::Remap& call);
 int32_t remap_backward(const dt_stream* stream, const calls::RemapBackward& call);
 

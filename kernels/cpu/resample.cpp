@@ -298,6 +298,10 @@ int32_t kernels::transpose_taps(const dt_stream*, const calls::TransposeTaps& ca
   });
 }
 
+int32_t kernels::resample_neighbours(const dt_stream*, const calls::ResampleNeighbours&) {
+  return DT_KERNEL_UNSUPPORTED;  // rows of all planes share the tables
+}
+
 int32_t kernels::resample(const dt_stream* stream, const calls::Resample& call) {
   return visit_floating(call.y.dtype, [&](auto type) {
     Workspace memory(call.workspace);

@@ -124,6 +124,7 @@ void add_kernels(dt_registry* registry) {
   add<run<ResampleTaps, kernels::resample_taps>>(registry, "resample_taps");
   add<run<TransposeTaps, kernels::transpose_taps>>(registry, "transpose_taps");
   add<run<Resample, kernels::resample>, workspace<Resample, kernels::resample_workspace>>(registry, "resample");
+  add<run<ResampleNeighbours, kernels::resample_neighbours>>(registry, "resample_neighbours");
   add<run<Remap, kernels::remap>, workspace<Remap, kernels::remap_workspace>>(registry, "remap");
   add<run<RemapBackward, kernels::remap_backward>, workspace<RemapBackward, kernels::remap_backward_workspace>>(registry, "remap_backward");
   add<run<Optimizer, kernels::sgd>, workspace<Optimizer, kernels::sgd_workspace>>(registry, "sgd");

@@ -1,8 +1,10 @@
 // Sampling at places of a grid, and the gradient of the places: a thread finds once what a place is
-// made of. It samples some channels, or goes through all of them for the gradient.
+// made of. It samples some channels, whose planes lie in shared memory where they fit there, or
+// goes through all of them for the gradient.
 #include "kernels/calls/vision.gen.h"
 #include "kernels/cuda/grid_sample.cuh"
 #include "kernels/cuda/grid_sample_input.h"
+#include "kernels/cuda/grid_sample_staged.cuh"
 #include "kernels/cuda/types.cuh"
 
 namespace dt::cuda {
@@ -38,6 +40,39 @@ __global__ void __launch_bounds__(kSampleThreads)
   }
 }
 
+template <class T, int kDims, int kReach, int kTogether>
+__global__ void __launch_bounds__(kStagedThreads)
+    sample_staged(T* y, const T* x, const __grid_constant__ Sampler<T, int32_t> sampler,
+                  const __grid_constant__ Staging staging) {
+  begin_kernel();
+  using Here = Place<T, kDims, kReach, int32_t>;
+  const StagedBlock block(staging);
+  const int64_t channel = int64_t{block.image} * sampler.channels + block.first_channel;
+  const ChannelPlanes<T, kTogether, true> planes = {
+      x + channel * sampler.plane, sampler.plane,
+      min(kTogether, sampler.channels - block.first_channel)};
+  planes.stage();
+  const auto threads = static_cast<int32_t>(blockDim.x);
+  for (int32_t i = block.begin + static_cast<int32_t>(threadIdx.x); i < block.end; i += threads) {
+    const Here here(sampler, int64_t{block.image} * sampler.places + i);
+    Packet<T, kTogether> sums = {};
+#pragma unroll
+    for (int k = 0; k < Here::kCount; ++k) {
+      const int32_t offset = here.offset(sampler, k);
+      const T weight = here.weight(k);
+      const Packet<T, kTogether> tap = planes.at(max(offset, 0));
+#pragma unroll
+      for (int c = 0; c < kTogether; ++c)
+        sums.value[c] += weight * (offset < 0 ? T(0) : tap.value[c]);
+    }
+    T* const to = y + channel * sampler.places + i;
+#pragma unroll
+    for (int c = 0; c < kTogether; ++c) {
+      if (c < planes.count) to[int64_t{c} * sampler.places] = sums.value[c];
+    }
+  }
+}
+
 template <class T, int kDims, int kReach, class Int>
 __global__ void __launch_bounds__(kSampleThreads)
     grid_gradient(T* ggrid, const T* g, const T* x,
@@ -69,6 +104,30 @@ __global__ void __launch_bounds__(kSampleThreads)
     ggrid[static_cast<int64_t>(place) * kDims + kDims - 1 - d] = sums[d];
 }
 
+template <class T, int kDims, int kReach, int kTogether>
+int32_t run_staged(const dt_stream* stream, const calls::GridSample& call,
+                   const Sampler<T, int32_t>& sampler, const Staging& staging) {
+  constexpr auto kKernel = sample_staged<T, kDims, kReach, kTogether>;
+  if (const int32_t code = allow_shared<kKernel>(stream, staging.bytes)) return code;
+  return launch(stream, kKernel, staging.blocks(sampler.images), dim3(staging.threads),
+                static_cast<size_t>(staging.bytes), static_cast<T*>(call.y.data),
+                static_cast<const T*>(call.x.data), sampler, staging);
+}
+
+template <class T>
+int32_t run_sample_staged(const dt_stream* stream, const calls::GridSample& call,
+                          const Staging& staging) {
+  const Sampler<T, int32_t> sampler(call, call.x, call.grid);
+  return visit_sampling(call.x.ndim - 2, call.reach, [&](auto dims, auto reach) {
+    constexpr int kDims = decltype(dims)::value, kReach = decltype(reach)::value;
+    if (staging.together == 1)
+      return run_staged<T, kDims, kReach, 1>(stream, call, sampler, staging);
+    if (staging.together == 2)
+      return run_staged<T, kDims, kReach, 2>(stream, call, sampler, staging);
+    return run_staged<T, kDims, kReach, kMostTogether>(stream, call, sampler, staging);
+  });
+}
+
 template <class T, class Int>
 int32_t run_sample(const dt_stream* stream, const calls::GridSample& call) {
   const Sampler<T, Int> sampler(call, call.x, call.grid);
@@ -96,8 +155,13 @@ int32_t run_grid_gradient(const dt_stream* stream, const calls::GridSampleBackwa
 int32_t kernels::grid_sample(const dt_stream* stream, const calls::GridSample& call) {
   return visit_floating(call.y.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    return is_small_sampling(call.x, call.grid, call.y) ? run_sample<T, int32_t>(stream, call)
-                                                        : run_sample<T, int64_t>(stream, call);
+    if (!is_small_sampling(call.x, call.grid, call.y)) return run_sample<T, int64_t>(stream, call);
+    const Sampler<T, int32_t> sampler(call, call.x, call.grid);
+    const int64_t taps = call.reach == 0 ? 1 : int64_t{1} << (call.x.ndim - 2) * call.reach;
+    const Staging staging(stream->device, sampler.images, sampler.channels, sampler.plane,
+                          sampler.places, taps * sampler.places, sizeof(T));
+    return staging.bytes ? run_sample_staged<T>(stream, call, staging)
+                         : run_sample<T, int32_t>(stream, call);
   });
 }
 

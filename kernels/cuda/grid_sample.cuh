@@ -72,7 +72,7 @@ struct Place {
   static constexpr int kEach = kReach == 0 ? 1 : 2 * kReach;
   static constexpr int kCount = kDims == 3 ? kEach * kEach * kEach : kEach * kEach;
 
-  sampling::Taps<T> of[kDims];
+  sampling::Taps<T, Int> of[kDims];
 
   // The grid's first coordinate is that of the last dimension.
   __device__ __forceinline__ Place(const Sampler<T, Int>& sampler, int64_t place) {
@@ -81,7 +81,7 @@ struct Place {
       sampling::GridDim<T> axis = sampler.axes[d];
       axis.reach = kReach;
       axis.of_volume = kDims == 3;
-      of[d] = axis.taps(sampler.grid[place * kDims + kDims - 1 - d]);
+      of[d] = axis.template taps<Int>(sampler.grid[place * kDims + kDims - 1 - d]);
     }
   }
   // In a plane; -1: none.
@@ -89,7 +89,7 @@ struct Place {
     Int offset = 0;
 #pragma unroll
     for (int d = 0; d < kDims; ++d, k /= kEach) {
-      const auto at = static_cast<Int>(of[d].at[k % kEach]);
+      const Int at = of[d].at[k % kEach];
       offset = offset < 0 || at < 0 ? -1 : offset * static_cast<Int>(sampler.axes[d].size) + at;
     }
     return offset;

@@ -1,12 +1,16 @@
-// The gradient of what a grid samples. Many places may be made of an element, so that every tap of
-// every place is sorted by its element, stably, once for all channels. Then an element's thread
-// adds up its taps in the order of the places: nothing is written twice, and the result is always
-// the same. Elements of many taps are summed by a block.
+// The gradient of what a grid samples. Many places may be made of an element, so that places are
+// sorted, stably, once for all channels: linear ones by the cell between elements in which they
+// lie, others tap by tap by their element. Then a thread adds up what lies in the cells around an
+// element, in the order of the cells and in each of the places: nothing is written twice, and the
+// result is always the same. Elements around which much lies are summed by a block. Channels whose
+// gradients fit lie in shared memory meanwhile.
 #include "kernels/cuda/grid_sample_input.h"
 
 #include <cub/device/device_radix_sort.cuh>
 
 #include "kernels/cuda/grid_sample.cuh"
+#include "kernels/cuda/grid_sample_entries.cuh"
+#include "kernels/cuda/grid_sample_staged.cuh"
 #include "kernels/cuda/radix_sort.cuh"
 #include "kernels/cuda/scratch.h"
 #include "kernels/cuda/team.cuh"
@@ -15,230 +19,254 @@
 namespace dt::cuda {
 namespace {
 
-constexpr uint32_t kCrowded = 64;  // taps
+constexpr uint32_t kCrowded = 64;  // entries around an element
+constexpr int kAtOnce = 2;         // entries of a thread that are on their way
 
-// How many taps there are, and elements that they may be of.
-struct TapCounts {
-  int64_t images, plane, taps;
-
-  explicit TapCounts(const calls::GridSampleBackward& call)
-      : images(call.x.sizes[0]), plane(1), taps(call.x.sizes[0]) {
-    const int64_t each = call.reach == 0 ? 1 : 2 * call.reach;
-    for (int d = 2; d < call.x.ndim; ++d) {
-      plane *= call.x.sizes[d];
-      taps *= call.grid.sizes[d - 1] * each;
-    }
-  }
-  int64_t elements() const { return images * plane; }
-  // The threads of the last block that have no element are counted, too.
-  bool is_small() const { return taps < kMaxIndex32 && elements() < kMaxIndex32 - kSampleThreads; }
-  // Of keys up to elements(), which stands for none.
-  int key_bits() const {
-    int bits = 1;
-    while (elements() >> bits != 0) ++bits;
-    return bits;
-  }
-};
-
-// All taps, in the order of places, and sorted by their elements.
-template <class T>
-struct TapTable {
-  uint32_t *unsorted, *numbers;    // elements, and numbers in order
-  T* weight;                       // by number
-  uint32_t *keys, *order, *begin;  // sorted; begin: of each element's
+// The sorted entries of a call, and what sorts them.
+struct EntryTable {
+  uint32_t *unsorted = nullptr, *numbers = nullptr;  // cells, and entries in their order
+  uint32_t *keys, *order, *begin;                    // sorted; begin: of each cell's
+  char* entries;
   cub::DoubleBuffer<uint32_t> by_key, by_number;
   char* scratch = nullptr;
   size_t scratch_bytes = 0;
   FewPairs few;
 
-  TapTable(Scratch* memory, const TapCounts& e)
-      : weight(memory->take<T>(e.taps)),
-        begin(memory->take<uint32_t>(e.elements() + 1)),
-        few(are_few_pairs(e.taps) ? FewPairs(memory, e.taps, e.key_bits())
-                                  : FewPairs(memory, 1, 1)) {
-    unsorted = memory->take<uint32_t>(e.taps);
-    numbers = memory->take<uint32_t>(e.taps);
+  EntryTable(Scratch* memory, const EntryCounts& e, int64_t entry_bytes)
+      : begin(memory->take<uint32_t>(e.cells + 1)),
+        entries(memory->take<char>(e.entries * entry_bytes)),
+        few(are_few_pairs(e.entries) ? FewPairs(memory, e.entries, e.key_bits())
+                                     : FewPairs(memory, 1, 1)) {
     keys = few.memory.keys, order = few.memory.order;
-    if (are_few_pairs(e.taps)) return;
-    by_key = {unsorted, memory->take<uint32_t>(e.taps)};
-    by_number = {numbers, memory->take<uint32_t>(e.taps)};
+    if (are_few_pairs(e.entries)) return;
+    unsorted = memory->take<uint32_t>(e.entries);
+    numbers = memory->take<uint32_t>(e.entries);
+    by_key = {unsorted, memory->take<uint32_t>(e.entries)};
+    by_number = {numbers, memory->take<uint32_t>(e.entries)};
     cub::DeviceRadixSort::SortPairs(nullptr, scratch_bytes, by_key, by_number,
-                                    static_cast<uint32_t>(e.taps), 0, e.key_bits());
+                                    static_cast<uint32_t>(e.entries), 0, e.key_bits());
     scratch = memory->take<char>(static_cast<int64_t>(scratch_bytes));
   }
 };
 
 template <class T, int kDims, int kReach>
 __global__ void __launch_bounds__(kSampleThreads)
-    find_taps(uint32_t* keys, uint32_t* numbers, T* weight,
-              const __grid_constant__ Sampler<T, int32_t> sampler) {
+    find_cells(uint32_t* keys, uint32_t* numbers, uint32_t entries,
+               const __grid_constant__ CellOf<T, kDims, kReach> cell_of) {
   begin_kernel();
-  using Here = Place<T, kDims, kReach, int32_t>;
-  const auto place = static_cast<int32_t>(blockIdx.x * kSampleThreads + threadIdx.x);
-  if (place >= sampler.images * sampler.places) return;
-  const Here here(sampler, place);
-  const int32_t n = sampler.by_places(place);
-#pragma unroll
-  for (int k = 0; k < Here::kCount; ++k) {
-    const int32_t at = here.offset(sampler, k), number = place * Here::kCount + k;
-    keys[number] =
-        static_cast<uint32_t>(at < 0 ? sampler.images * sampler.plane : n * sampler.plane + at);
-    numbers[number] = static_cast<uint32_t>(number);
-    weight[number] = here.weight(k);
-  }
+  const uint32_t number = blockIdx.x * kSampleThreads + threadIdx.x;
+  if (number >= entries) return;
+  keys[number] = cell_of(number);
+  numbers[number] = number;
 }
 
-struct KeyOfNumber {
-  const uint32_t* keys;
-  __device__ __forceinline__ uint32_t operator()(uint32_t number) const { return keys[number]; }
-};
-
-// Where the taps of each element begin among all: the first key that is not below it.
-__global__ void __launch_bounds__(kSampleThreads)
-    find_begins(uint32_t* begin, const uint32_t* keys, uint32_t taps, uint32_t elements) {
-  begin_kernel();
-  const uint32_t element = blockIdx.x * kSampleThreads + threadIdx.x;
-  if (element > elements) return;
-  uint32_t low = 0, high = taps;
+// Where the entries of cell `cell` begin among all: the first key that is not below it.
+__device__ __forceinline__ uint32_t first_of_cell(const uint32_t* keys, uint32_t entries,
+                                                  uint32_t cell) {
+  uint32_t low = 0, high = entries;
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
-    if (keys[middle] < element) {
+    if (keys[middle] < cell) {
       low = middle + 1;
     } else {
       high = middle;
     }
   }
-  begin[element] = low;
+  return low;
 }
 
-template <class T, int kCount>
+// Puts all entries in order. `cells` stands for none.
+template <class T, int kDims, int kReach>
+__global__ void __launch_bounds__(kSampleThreads)
+    write_entries(Entry<T, kDims, kReach>* to, uint32_t* begin, const uint32_t* keys,
+                  const uint32_t* order, uint32_t entries,
+                  const __grid_constant__ CellOf<T, kDims, kReach> cell_of) {
+  begin_kernel();
+  const uint32_t i = blockIdx.x * kSampleThreads + threadIdx.x;
+  const uint32_t cells = cell_of.none();
+  if (i <= cells) begin[i] = first_of_cell(keys, entries, i);
+  if (i < entries && keys[i] < cells) to[i].store(cell_of.entry(order[i]));
+}
+
+// The sum of `value` over the block, for all its threads.
+template <class T>
+__device__ __forceinline__ T block_sum(T value) {
+  __shared__ T of_warps[kStagedThreads / kWarp];
+  const auto add = [](T a, T b) { return a + b; };
+  value = lanes_reduce<kWarp>(value, add);
+  __syncthreads();
+  if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = value;
+  __syncthreads();
+  value = T(0);
+  for (uint32_t w = 0; w < blockDim.x / kWarp; ++w) value += of_warps[w];
+  return value;
+}
+
+// Adds every step-th entry of a run from `start` on.
+template <class T, int kDims, int kReach, class Planes>
+__device__ __forceinline__ void add_run(const Entry<T, kDims, kReach>* entries, const CellRun& run,
+                                        uint32_t start, uint32_t step, int corner, const Planes& g,
+                                        typename Planes::Elements* sums) {
+  for (uint32_t i = run.begin + start; i < run.end; i += kAtOnce * step) {
+    Entry<T, kDims, kReach> entry[kAtOnce];
+#pragma unroll
+    for (int a = 0; a < kAtOnce; ++a) entry[a].load(entries + min(i + a * step, run.end - 1));
+#pragma unroll
+    for (int a = 0; a < kAtOnce; ++a) {
+      if (i + a * step >= run.end) break;
+      const T weight = entry[a].weight(corner, i + a * step < run.middle);
+      const auto gradient = g.at(static_cast<int32_t>(entry[a].place()));
+#pragma unroll
+      for (auto c = 0u; c < sizeof(sums->value) / sizeof(T); ++c)
+        sums->value[c] += weight * gradient.value[c];
+    }
+  }
+}
+
+template <class T, int kDims, int kReach>
 struct Gradient {
   T* gx;
-  const T *g, *weight;
-  const uint32_t *order, *begin;
-  int32_t elements, channels, plane, places;
-  Divider<int32_t> by_plane;
-
-  // A tap's part of the gradient of channel `channel` of all, of image n.
-  __device__ __forceinline__ T part(uint32_t i, int64_t channel, int32_t n) const {
-    const uint32_t number = order[i];
-    const int64_t place = number / kCount - static_cast<uint32_t>(n * places);
-    return weight[number] * g[channel * places + place];
-  }
+  const T* g;
+  const Entry<T, kDims, kReach>* entries;
+  const uint32_t* begin;
+  CellGrid<kDims, kReach> grid;
+  int32_t channels, places;
+  Staging staging;
 };
 
-// The taps of an element.
-struct Run {
-  uint32_t begin = 0, end = 0;
-  __device__ __forceinline__ bool is_crowded() const { return end - begin > kCrowded; }
-};
-
-// Sums of those of a block's elements that are crowded, by all its threads, one after another.
-template <class T, int kCount>
-__device__ __forceinline__ void sum_crowded(const Gradient<T, kCount>& call, const Run& own,
-                                            int32_t first_channel) {
-  __shared__ Run runs[kSampleThreads];
-  __syncthreads();
-  runs[threadIdx.x] = own;
-  __syncthreads();
-  for (int t = 0; t < kSampleThreads; ++t) {
-    const Run run = runs[t];
-    if (!run.is_crowded()) continue;
-    const auto element = static_cast<int32_t>(blockIdx.x * kSampleThreads + t);
-    const int32_t n = call.by_plane(element), at = element - n * call.plane;
-    for (int c = first_channel; c < first_channel + kSampleChannels && c < call.channels; ++c) {
-      const int64_t channel = int64_t{n} * call.channels + c;
-      T sum = 0;
-#pragma unroll 4
-      for (uint32_t i = run.begin + threadIdx.x; i < run.end; i += kSampleThreads)
-        sum += call.part(i, channel, n);
-      sum = team_sum<kSampleThreads>(sum);
-      if (threadIdx.x == 0) call.gx[channel * call.plane + at] = sum;
-      __syncthreads();
+// Sums of those of the block's elements that are crowded, by all its threads, one after another.
+template <class T, int kDims, int kReach, class Planes>
+__device__ __forceinline__ void sum_crowded(const Gradient<T, kDims, kReach>& call,
+                                            const StagedBlock& block, const Planes& g, T* gx) {
+  using Runs = CellRuns<kDims, kReach>;
+  __shared__ uint32_t totals[kStagedThreads];
+  const auto threads = static_cast<int32_t>(blockDim.x);
+  for (int32_t first = block.begin; first < block.end; first += threads) {
+    const int32_t own = first + static_cast<int32_t>(threadIdx.x);
+    const uint32_t total =
+        own < block.end ? Runs(call.grid, call.begin, block.image, own).total() : 0;
+    totals[threadIdx.x] = total;
+    if (!__syncthreads_or(total > kCrowded)) continue;
+    for (int32_t t = 0; t < threads; ++t) {
+      if (totals[t] <= kCrowded) continue;
+      const Runs runs(call.grid, call.begin, block.image, first + t);
+      typename Planes::Elements sums = {};
+#pragma unroll
+      for (int r = 0; r < Runs::kCount; ++r)
+        add_run(call.entries, runs.of[r], threadIdx.x, blockDim.x, r, g, &sums);
+#pragma unroll
+      for (int c = 0; c < static_cast<int>(sizeof(sums.value) / sizeof(T)); ++c) {
+        const T sum = block_sum(sums.value[c]);
+        if (threadIdx.x == 0 && c < g.count) gx[int64_t{c} * call.grid.plane + first + t] = sum;
+      }
     }
+    __syncthreads();
   }
 }
 
-template <class T, int kCount>
-__global__ void __launch_bounds__(kSampleThreads)
-    add_taps(const __grid_constant__ Gradient<T, kCount> call) {
+template <class T, int kDims, int kReach, int kTogether, bool kIsStaged>
+__global__ void __launch_bounds__(kStagedThreads)
+    add_entries(const __grid_constant__ Gradient<T, kDims, kReach> call) {
   begin_kernel();
-  const auto element = static_cast<int32_t>(blockIdx.x * kSampleThreads + threadIdx.x);
-  const bool exists = element < call.elements;
-  Run run;
-  if (exists) run = {call.begin[element], call.begin[element + 1]};
-  const int32_t n = exists ? call.by_plane(element) : 0, at = element - n * call.plane;
-  for (int32_t first = blockIdx.y * kSampleChannels; first < call.channels;
-       first += gridDim.y * kSampleChannels) {
-    if (exists && !run.is_crowded()) {
-      const int64_t channel = int64_t{n} * call.channels + first;
-      T sum[kSampleChannels] = {};
-      for (uint32_t i = run.begin; i < run.end; ++i) {
+  using Runs = CellRuns<kDims, kReach>;
+  const StagedBlock block(call.staging);
+  const int64_t channel = int64_t{block.image} * call.channels + block.first_channel;
+  const ChannelPlanes<T, kTogether, kIsStaged> g = {
+      call.g + channel * call.places, call.places,
+      min(kTogether, call.channels - block.first_channel)};
+  g.stage();
+  T* const gx = call.gx + channel * call.grid.plane;
+  bool are_crowded = false;
+  const auto threads = static_cast<int32_t>(blockDim.x);
+  for (int32_t i = block.begin + static_cast<int32_t>(threadIdx.x); i < block.end; i += threads) {
+    const Runs runs(call.grid, call.begin, block.image, i);
+    const bool is_crowded = runs.total() > kCrowded;
+    are_crowded |= is_crowded;
+    if (is_crowded) continue;
+    Packet<T, kTogether> sums = {};
 #pragma unroll
-        for (int c = 0; c < kSampleChannels; ++c) {
-          if (first + c < call.channels) sum[c] += call.part(i, channel + c, n);
-        }
-      }
+    for (int r = 0; r < Runs::kCount; ++r) add_run(call.entries, runs.of[r], 0, 1, r, g, &sums);
 #pragma unroll
-      for (int c = 0; c < kSampleChannels; ++c) {
-        if (first + c < call.channels) call.gx[(channel + c) * call.plane + at] = sum[c];
-      }
+    for (int c = 0; c < kTogether; ++c) {
+      if (c < g.count) gx[int64_t{c} * call.grid.plane + i] = sums.value[c];
     }
-    if (__syncthreads_or(run.is_crowded())) sum_crowded(call, run, first);
   }
+  if (__syncthreads_or(are_crowded)) sum_crowded(call, block, g, gx);
 }
 
-template <class T>
-int32_t sort_taps(const dt_stream* stream, const TapCounts& e, TapTable<T>* table) {
-  if (are_few_pairs(e.taps))
-    return sort_few(stream, table->few, static_cast<uint32_t>(e.taps),
-                    KeyOfNumber{table->unsorted});
+template <class T, int kDims, int kReach, int kTogether, bool kIsStaged>
+int32_t run_add(const dt_stream* stream, const Gradient<T, kDims, kReach>& call, int64_t images) {
+  constexpr auto kKernel = add_entries<T, kDims, kReach, kTogether, kIsStaged>;
+  if (const int32_t code = allow_shared<kKernel>(stream, call.staging.bytes)) return code;
+  return launch(stream, kKernel, call.staging.blocks(images), dim3(call.staging.threads),
+                static_cast<size_t>(call.staging.bytes), call);
+}
+
+template <class T, int kDims, int kReach>
+int32_t add_all(const dt_stream* stream, const Gradient<T, kDims, kReach>& call, int64_t images) {
+  const Staging& staging = call.staging;
+  if (!staging.bytes) return run_add<T, kDims, kReach, kMostTogether, false>(stream, call, images);
+  if (staging.together == 1) return run_add<T, kDims, kReach, 1, true>(stream, call, images);
+  if (staging.together == 2) return run_add<T, kDims, kReach, 2, true>(stream, call, images);
+  return run_add<T, kDims, kReach, kMostTogether, true>(stream, call, images);
+}
+
+template <class T, int kDims, int kReach>
+int32_t sort_entries(const dt_stream* stream, const EntryCounts& e, EntryTable* table,
+                     const CellOf<T, kDims, kReach>& cell_of) {
+  const auto entries = static_cast<uint32_t>(e.entries);
+  if (are_few_pairs(e.entries)) return sort_few(stream, table->few, entries, cell_of);
+  const int32_t code =
+      launch(stream, find_cells<T, kDims, kReach>,
+             dim3(static_cast<unsigned>(divide_up(e.entries, kSampleThreads))),
+             dim3(kSampleThreads), 0, table->unsorted, table->numbers, entries, cell_of);
+  if (code != DT_KERNEL_OK) return code;
   const cudaError_t error = cub::DeviceRadixSort::SortPairs(
-      table->scratch, table->scratch_bytes, table->by_key, table->by_number,
-      static_cast<uint32_t>(e.taps), 0, e.key_bits(), native_stream(stream));
+      table->scratch, table->scratch_bytes, table->by_key, table->by_number, entries, 0,
+      e.key_bits(), native_stream(stream));
   table->keys = table->by_key.Current(), table->order = table->by_number.Current();
   return check(error, "cub::DeviceRadixSort", stream->fault);
 }
 
 template <class T, int kDims, int kReach>
 int32_t run_input_gradient(const dt_stream* stream, const calls::GridSampleBackward& call) {
-  constexpr int kCount = Place<T, kDims, kReach, int32_t>::kCount;
-  const TapCounts e(call);
+  using Part = Entry<T, kDims, kReach>;
+  const EntryCounts e(call);
   // CUB asks about the current device.
   if (const cudaError_t error = set_device(stream->device))
     return check(error, "cudaSetDevice", stream->fault);
   Scratch memory(call.workspace);
-  TapTable<T> table(&memory, e);
+  EntryTable table(&memory, e, sizeof(Part));
   const Sampler<T, int32_t> sampler(call, call.x, call.grid);
-  int32_t code =
-      launch(stream, find_taps<T, kDims, kReach>, sampler.blocks(e.taps / kCount, false),
-             dim3(kSampleThreads), 0, table.unsorted, table.numbers, table.weight, sampler);
-  if (code == DT_KERNEL_OK) code = sort_taps(stream, e, &table);
-  if (code == DT_KERNEL_OK)
-    code = launch(stream, find_begins, sampler.blocks(e.elements() + 1, false),
-                  dim3(kSampleThreads), 0, table.begin, table.keys, static_cast<uint32_t>(e.taps),
-                  static_cast<uint32_t>(e.elements()));
-  if (code != DT_KERNEL_OK) return code;
-  const Gradient<T, kCount> gradient = {static_cast<T*>(call.gx->data),
-                                        static_cast<const T*>(call.g.data),
-                                        table.weight,
-                                        table.order,
-                                        table.begin,
-                                        static_cast<int32_t>(e.elements()),
-                                        sampler.channels,
-                                        sampler.plane,
-                                        sampler.places,
-                                        Divider<int32_t>(e.plane)};
-  return launch(stream, add_taps<T, kCount>, sampler.blocks(e.elements(), true),
-                dim3(kSampleThreads), 0, gradient);
+  const CellGrid<kDims, kReach> grid(call.x);
+  const CellOf<T, kDims, kReach> cell_of = {sampler, grid};
+  if (const int32_t code = sort_entries(stream, e, &table, cell_of)) return code;
+  Part* const entries = reinterpret_cast<Part*>(table.entries);
+  const int64_t threads = std::max(e.entries, e.cells + 1);
+  if (const int32_t code = launch(stream, write_entries<T, kDims, kReach>,
+                                  dim3(static_cast<unsigned>(divide_up(threads, kSampleThreads))),
+                                  dim3(kSampleThreads), 0, entries, table.begin, table.keys,
+                                  table.order, static_cast<uint32_t>(e.entries), cell_of))
+    return code;
+  const Staging staging(stream->device, sampler.images, sampler.channels, sampler.places,
+                        sampler.plane, e.entries / sampler.images * Part::kUses, sizeof(T));
+  const Gradient<T, kDims, kReach> gradient = {static_cast<T*>(call.gx->data),
+                                               static_cast<const T*>(call.g.data),
+                                               entries,
+                                               table.begin,
+                                               grid,
+                                               sampler.channels,
+                                               sampler.places,
+                                               staging};
+  return add_all(stream, gradient, sampler.images);
 }
 
 }  // namespace
 
 int32_t input_gradient(const dt_stream* stream, const calls::GridSampleBackward& call) {
-  const TapCounts e(call);
-  if (!e.is_small() || !is_small_sampling(call.x, call.grid, call.g)) return DT_KERNEL_UNSUPPORTED;
-  if (e.taps == 0 || numel(call.x) == 0) return DT_KERNEL_UNSUPPORTED;
+  const EntryCounts e(call);
+  if (!e.are_small() || !is_small_sampling(call.x, call.grid, call.g)) return DT_KERNEL_UNSUPPORTED;
+  if (e.entries == 0 || numel(call.x) == 0) return DT_KERNEL_UNSUPPORTED;
   return visit_floating(call.g.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     return visit_sampling(call.x.ndim - 2, call.reach, [&](auto dims, auto reach) {
@@ -248,13 +276,16 @@ int32_t input_gradient(const dt_stream* stream, const calls::GridSampleBackward&
 }
 
 int64_t input_gradient_bytes(const dt_stream* stream, const calls::GridSampleBackward& call) {
-  const TapCounts e(call);
+  const EntryCounts e(call);
   // CUB asks about the current device. If there is none, the kernel says so.
-  if (!e.is_small() || e.taps == 0 || set_device(stream->device) != cudaSuccess) return 0;
+  if (!e.are_small() || e.entries == 0 || set_device(stream->device) != cudaSuccess) return 0;
   Scratch sizes(nullptr);
   visit_floating(call.g.dtype, [&](auto type) {
-    TapTable<typename decltype(type)::type>(&sizes, e);
-    return DT_KERNEL_OK;
+    using T = typename decltype(type)::type;
+    return visit_sampling(call.x.ndim - 2, call.reach, [&](auto dims, auto reach) {
+      EntryTable(&sizes, e, sizeof(Entry<T, decltype(dims)::value, decltype(reach)::value>));
+      return DT_KERNEL_OK;
+    });
   });
   return sizes.used();
 }

@@ -126,6 +126,7 @@ void add_kernels(dt_registry* registry) {
   add_captured<run<ResampleTaps, kernels::resample_taps>>(registry, "resample_taps");
   add_captured<run<TransposeTaps, kernels::transpose_taps>>(registry, "transpose_taps");
   add_captured<run<Resample, kernels::resample>>(registry, "resample");
+  add_captured<run<ResampleNeighbours, kernels::resample_neighbours>>(registry, "resample_neighbours");
   add_captured<run<Remap, kernels::remap>>(registry, "remap");
   add_captured<run<RemapBackward, kernels::remap_backward>>(registry, "remap_backward");
   add_captured<run<Optimizer, kernels::sgd>, workspace<Optimizer, kernels::sgd_workspace>>(registry, "sgd");

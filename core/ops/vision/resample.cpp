@@ -87,6 +87,38 @@ TapTensors taps_of(const Line& line, bool transposed, const Tensor& like) {
   return transposed ? transposed_taps(*line, taps) : taps;
 }
 
+// What a kernel finds the taps of by itself, without tables.
+bool run_neighbours(const Tensor& y, const Tensor& x, const Line& rows, const Line& columns,
+                    bool transposed) {
+  const Resampling& any = rows ? *rows : *columns;  // both are of one call of interpolate
+  if (any.antialias || any.fixed_point) return false;
+  ResampleNeighboursCall call;
+  call.y = y;
+  call.x = x;
+  call.reach = any.reach;
+  call.row_changes = rows.has_value();
+  call.column_changes = columns.has_value();
+  call.align_corners = any.align_corners;
+  call.transposed = transposed;
+  call.row_step = rows ? rows->step : 1;
+  call.column_step = columns ? columns->step : 1;
+  return run_shortcut(op::resample_neighbours, call);
+}
+
+void run_tables(const Tensor& y, const Tensor& x, const Line& rows, const Line& columns,
+                bool transposed) {
+  const TapTensors row_taps = taps_of(rows, transposed, x),
+                   column_taps = taps_of(columns, transposed, x);
+  ResampleCall call;
+  call.y = y;
+  call.x = x;
+  call.row_source = row_taps.source;
+  call.row_weight = row_taps.weight;
+  call.column_source = column_taps.source;
+  call.column_weight = column_taps.weight;
+  run(op::resample, call);
+}
+
 Tensor resample_planes(const Tensor& x, const Line& rows, const Line& columns, bool transposed) {
   const auto size = [&](const Line& line, int d) {
     return !line ? x.size(d) : transposed ? line->from : line->to;
@@ -94,16 +126,8 @@ Tensor resample_planes(const Tensor& x, const Line& rows, const Line& columns, b
   check_resampled(x);
   const Tensor dense = contiguous(x);
   const Tensor y = make_empty({x.size(0), size(rows, 1), size(columns, 2)}, x.dtype(), x.device());
-  const TapTensors row_taps = taps_of(rows, transposed, x),
-                   column_taps = taps_of(columns, transposed, x);
-  ResampleCall call;
-  call.y = y;
-  call.x = dense;
-  call.row_source = row_taps.source;
-  call.row_weight = row_taps.weight;
-  call.column_source = column_taps.source;
-  call.column_weight = column_taps.weight;
-  run(op::resample, call);
+  if (!run_neighbours(y, dense, rows, columns, transposed))
+    run_tables(y, dense, rows, columns, transposed);
   if (!needs_graph(x)) return y;
   return record("UpsampleBackward0", y, {x}, [rows, columns, transposed](BackwardCall& b) {
     b.results[0] = resample_planes(b.grad(), rows, columns, !transposed);

@@ -83,6 +83,25 @@ struct ResampleCall : Operands<1, 5> {
   std::array<double, 0> floats() const { return {}; }
 };
 
+// A shortcut for resample without antialiasing, see run_shortcut: the tables are not there, but
+// what resample_taps makes them of. A dimension that does not change stays as it is. `transposed`:
+// y is the gradient of what was resampled, x that of the result.
+struct ResampleNeighboursCall : Operands<1, 1> {
+  View& y = outputs[0];
+  View& x = inputs[0];
+  int64_t reach = 0;
+  bool row_changes = false;
+  bool column_changes = false;
+  bool align_corners = false;
+  bool transposed = false;
+  double row_step = 0;
+  double column_step = 0;
+
+  std::array<int64_t, 5> ints() const { return {{
+    reach, row_changes, column_changes, align_corners, transposed}}; }
+  std::array<double, 2> floats() const { return {{row_step, column_step}}; }
+};
+
 // y[.., i, ..] = x[.., s(i), ..] in each of the last three dimensions, those of at most 5; 0 where
 // s(i) is none. kernels/remap.h has s: with the modes of padding an element of x lies `before`
 // elements further in y, and the mode says what the others are; with the mode of resizing the
@@ -120,6 +139,7 @@ extern const Op<GridSampleBackwardCall> grid_sample_backward;
 extern const Op<ResampleTapsCall> resample_taps;
 extern const Op<TransposeTapsCall> transpose_taps;
 extern const Op<ResampleCall> resample;
+extern const Op<ResampleNeighboursCall> resample_neighbours;
 extern const Op<RemapCall> remap;
 extern const Op<RemapBackwardCall> remap_backward;
 

@@ -109,6 +109,7 @@ template GridSampleBackward read_call(const dt_call*);
 template ResampleTaps read_call(const dt_call*);
 template TransposeTaps read_call(const dt_call*);
 template Resample read_call(const dt_call*);
+template ResampleNeighbours read_call(const dt_call*);
 template Remap read_call(const dt_call*);
 template RemapBackward read_call(const dt_call*);
 template Optimizer read_call(const dt_call*);
