@@ -1,6 +1,6 @@
 // Sampling at places of a grid, and the gradient of the places: a thread finds once what a place is
-// made of. It samples some channels, whose planes lie in shared memory where they fit there, or
-// goes through all of them for the gradient.
+// made of. It samples some channels, or goes through all of them for the gradient. Where places are
+// scattered over a plane and it fits, it lies in shared memory meanwhile.
 #include "kernels/calls/vision.gen.h"
 #include "kernels/cuda/grid_sample.cuh"
 #include "kernels/cuda/grid_sample_input.h"
@@ -40,19 +40,38 @@ __global__ void __launch_bounds__(kSampleThreads)
   }
 }
 
-template <class T, int kDims, int kReach, int kTogether>
-__global__ void __launch_bounds__(kStagedThreads)
-    sample_staged(T* y, const T* x, const __grid_constant__ Sampler<T, int32_t> sampler,
-                  const __grid_constant__ Staging staging) {
-  begin_kernel();
+// Lines of memory in which elements of a warp lie, from which on they are scattered: to read one
+// takes a warp as long as to read about a plane's element in shared memory.
+constexpr int kScattered = 12;
+constexpr int64_t kLineBytes = 128;
+
+// Whether most warps' places are scattered, of some of all the part's, so that all blocks that have
+// it find the same.
+template <class T, int kDims, int kReach>
+__device__ __forceinline__ bool are_scattered(const Sampler<T, int32_t>& sampler,
+                                              const StagedBlock& block) {
+  constexpr int kLineElements = static_cast<int>(kLineBytes / sizeof(T));
+  constexpr unsigned kAll = 0xffffffffu;
+  const auto lane = static_cast<int32_t>(threadIdx.x % kWarp);
+  const auto warp = static_cast<int32_t>(threadIdx.x / kWarp);
+  const int32_t each = (block.end - block.begin) / static_cast<int32_t>(blockDim.x / kWarp);
+  const int32_t i = min(block.begin + warp * each + lane, block.end - 1);
+  const Place<T, kDims, kReach, int32_t> here(sampler, int64_t{block.image} * sampler.places + i);
+  const unsigned same = __match_any_sync(kAll, here.offset(sampler, 0) / kLineElements);
+  const int lines = __popc(__ballot_sync(kAll, __ffs(static_cast<int>(same)) - 1 == lane));
+  return 2 * __syncthreads_count(lines >= kScattered) > static_cast<int>(blockDim.x);
+}
+
+// Samples the block's places in its channels.
+template <int kDims, int kReach, class T, int kTogether, bool kIsStaged>
+__device__ __forceinline__ void sample_places(
+    T* y, const Sampler<T, int32_t>& sampler, const StagedBlock& block,
+    const ChannelPlanes<T, kTogether, kIsStaged>& planes) {
   using Here = Place<T, kDims, kReach, int32_t>;
-  const StagedBlock block(staging);
-  const int64_t channel = int64_t{block.image} * sampler.channels + block.first_channel;
-  const ChannelPlanes<T, kTogether, true> planes = {
-      x + channel * sampler.plane, sampler.plane,
-      min(kTogether, sampler.channels - block.first_channel)};
-  planes.stage();
+  T* const to =
+      y + (int64_t{block.image} * sampler.channels + block.first_channel) * sampler.places;
   const auto threads = static_cast<int32_t>(blockDim.x);
+#pragma unroll 1
   for (int32_t i = block.begin + static_cast<int32_t>(threadIdx.x); i < block.end; i += threads) {
     const Here here(sampler, int64_t{block.image} * sampler.places + i);
     Packet<T, kTogether> sums = {};
@@ -65,11 +84,40 @@ __global__ void __launch_bounds__(kStagedThreads)
       for (int c = 0; c < kTogether; ++c)
         sums.value[c] += weight * (offset < 0 ? T(0) : tap.value[c]);
     }
-    T* const to = y + channel * sampler.places + i;
 #pragma unroll
     for (int c = 0; c < kTogether; ++c) {
-      if (c < planes.count) to[int64_t{c} * sampler.places] = sums.value[c];
+      if (c < planes.count) to[c * sampler.places + i] = sums.value[c];
     }
+  }
+}
+
+template <int kTogether, bool kIsStaged, class T>
+__device__ __forceinline__ ChannelPlanes<T, kTogether, kIsStaged> planes_of(
+    const T* x, const Sampler<T, int32_t>& sampler, const StagedBlock& block) {
+  const int64_t channel = int64_t{block.image} * sampler.channels + block.first_channel;
+  return {x + channel * sampler.plane, sampler.plane,
+          min(kTogether, sampler.channels - block.first_channel)};
+}
+
+// Of a block that stages planes: with more taps, a thread needs more registers.
+template <class T>
+constexpr unsigned sample_threads(int dims, int64_t reach) {
+  return dims == 2 && reach < 2 ? kStagedThreads<T> : 512;
+}
+
+template <class T, int kDims, int kReach, int kTogether>
+__global__ void __launch_bounds__(sample_threads<T>(kDims, kReach), sizeof(T) == 4 ? 2 : 1)
+    sample_staged(T* y, const T* x, const __grid_constant__ Sampler<T, int32_t> sampler,
+                  const __grid_constant__ Staging staging) {
+  begin_kernel();
+  const StagedBlock block(staging);
+  if (are_scattered<T, kDims, kReach>(sampler, block)) {
+    const auto planes = planes_of<kTogether, true>(x, sampler, block);
+    planes.stage();
+    sample_places<kDims, kReach>(y, sampler, block, planes);
+  } else {
+    const StagedBlock own = shared_out(block, staging);
+    sample_places<kDims, kReach>(y, sampler, own, planes_of<kMostTogether, false>(x, sampler, own));
   }
 }
 
@@ -112,6 +160,16 @@ int32_t run_staged(const dt_stream* stream, const calls::GridSample& call,
   return launch(stream, kKernel, staging.blocks(sampler.images), dim3(staging.threads),
                 static_cast<size_t>(staging.bytes), static_cast<T*>(call.y.data),
                 static_cast<const T*>(call.x.data), sampler, staging);
+}
+
+// Whether it depends on the places if planes should be staged. Few lines are read as fast, and few
+// threads are done before planes are staged.
+template <class T>
+bool is_worth_staging(int32_t device, const Sampler<T, int32_t>& sampler) {
+  constexpr int64_t kThreadsAtOnce = 2048;  // of a multiprocessor
+  const int64_t threads = divide_up(sampler.channels, kSampleChannels) * sampler.images;
+  return int64_t{sampler.plane} * static_cast<int64_t>(sizeof(T)) > kScattered * kLineBytes &&
+         threads * sampler.places > multiprocessors(device) * kThreadsAtOnce;
 }
 
 template <class T>
@@ -157,11 +215,14 @@ int32_t kernels::grid_sample(const dt_stream* stream, const calls::GridSample& c
     using T = typename decltype(type)::type;
     if (!is_small_sampling(call.x, call.grid, call.y)) return run_sample<T, int64_t>(stream, call);
     const Sampler<T, int32_t> sampler(call, call.x, call.grid);
-    const int64_t taps = call.reach == 0 ? 1 : int64_t{1} << (call.x.ndim - 2) * call.reach;
+    const int dims = call.x.ndim - 2;
+    const int64_t taps = call.reach == 0 ? 1 : int64_t{1} << dims * call.reach;
     const Staging staging(stream->device, sampler.images, sampler.channels, sampler.plane,
-                          sampler.places, taps * sampler.places, sizeof(T));
-    return staging.bytes ? run_sample_staged<T>(stream, call, staging)
-                         : run_sample<T, int32_t>(stream, call);
+                          sampler.places, taps * sampler.places, sizeof(T),
+                          sample_threads<T>(dims, call.reach));
+    return staging.bytes && is_worth_staging(stream->device, sampler)
+               ? run_sample_staged<T>(stream, call, staging)
+               : run_sample<T, int32_t>(stream, call);
   });
 }
 

@@ -88,20 +88,6 @@ __global__ void __launch_bounds__(kSampleThreads)
   if (i < entries && keys[i] < cells) to[i].store(cell_of.entry(order[i]));
 }
 
-// The sum of `value` over the block, for all its threads.
-template <class T>
-__device__ __forceinline__ T block_sum(T value) {
-  __shared__ T of_warps[kStagedThreads / kWarp];
-  const auto add = [](T a, T b) { return a + b; };
-  value = lanes_reduce<kWarp>(value, add);
-  __syncthreads();
-  if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = value;
-  __syncthreads();
-  value = T(0);
-  for (uint32_t w = 0; w < blockDim.x / kWarp; ++w) value += of_warps[w];
-  return value;
-}
-
 // Adds every step-th entry of a run from `start` on.
 template <class T, int kDims, int kReach, class Planes>
 __device__ __forceinline__ void add_run(const Entry<T, kDims, kReach>* entries, const CellRun& run,
@@ -134,38 +120,57 @@ struct Gradient {
   Staging staging;
 };
 
+// The sums over the block of what its threads have of an element, which is written.
+template <class T, int kTogether>
+__device__ __forceinline__ void store_block_sums(const Packet<T, kTogether>& own, int32_t count,
+                                                 int32_t plane, T* to) {
+  __shared__ T of_warps[kTogether][kWarp];
+  const auto add = [](T a, T b) { return a + b; };
+  const auto lane = static_cast<int32_t>(threadIdx.x % kWarp);
+  const auto warp = static_cast<int32_t>(threadIdx.x / kWarp);
+  const auto warps = static_cast<int32_t>(blockDim.x / kWarp);
+#pragma unroll
+  for (int c = 0; c < kTogether; ++c) {
+    const T sum = lanes_reduce<kWarp>(own.value[c], add);
+    if (lane == 0) of_warps[c][warp] = sum;
+  }
+  __syncthreads();
+  for (int32_t c = warp; c < count; c += warps) {
+    const T sum = lanes_reduce<kWarp>(lane < warps ? of_warps[c][lane] : T(0), add);
+    if (lane == 0) to[c * plane] = sum;
+  }
+  __syncthreads();
+}
+
 // Sums of those of the block's elements that are crowded, by all its threads, one after another.
 template <class T, int kDims, int kReach, class Planes>
 __device__ __forceinline__ void sum_crowded(const Gradient<T, kDims, kReach>& call,
                                             const StagedBlock& block, const Planes& g, T* gx) {
   using Runs = CellRuns<kDims, kReach>;
-  __shared__ uint32_t totals[kStagedThreads];
+  __shared__ int32_t crowded[kStagedThreads<T>];  // in any order
+  __shared__ int32_t count;
   const auto threads = static_cast<int32_t>(blockDim.x);
   for (int32_t first = block.begin; first < block.end; first += threads) {
+    if (threadIdx.x == 0) count = 0;
+    __syncthreads();
     const int32_t own = first + static_cast<int32_t>(threadIdx.x);
-    const uint32_t total =
-        own < block.end ? Runs(call.grid, call.begin, block.image, own).total() : 0;
-    totals[threadIdx.x] = total;
-    if (!__syncthreads_or(total > kCrowded)) continue;
-    for (int32_t t = 0; t < threads; ++t) {
-      if (totals[t] <= kCrowded) continue;
-      const Runs runs(call.grid, call.begin, block.image, first + t);
+    if (own < block.end && Runs(call.grid, call.begin, block.image, own).total() > kCrowded)
+      crowded[atomicAdd(&count, 1)] = own;
+    __syncthreads();
+    for (int32_t n = 0; n < count; ++n) {
+      const Runs runs(call.grid, call.begin, block.image, crowded[n]);
       typename Planes::Elements sums = {};
 #pragma unroll
       for (int r = 0; r < Runs::kCount; ++r)
         add_run(call.entries, runs.of[r], threadIdx.x, blockDim.x, r, g, &sums);
-#pragma unroll
-      for (int c = 0; c < static_cast<int>(sizeof(sums.value) / sizeof(T)); ++c) {
-        const T sum = block_sum(sums.value[c]);
-        if (threadIdx.x == 0 && c < g.count) gx[int64_t{c} * call.grid.plane + first + t] = sum;
-      }
+      store_block_sums(sums, g.count, call.grid.plane, gx + crowded[n]);
     }
     __syncthreads();
   }
 }
 
 template <class T, int kDims, int kReach, int kTogether, bool kIsStaged>
-__global__ void __launch_bounds__(kStagedThreads)
+__global__ void __launch_bounds__(kStagedThreads<T>)
     add_entries(const __grid_constant__ Gradient<T, kDims, kReach> call) {
   begin_kernel();
   using Runs = CellRuns<kDims, kReach>;
@@ -249,7 +254,8 @@ int32_t run_input_gradient(const dt_stream* stream, const calls::GridSampleBackw
                                   table.order, static_cast<uint32_t>(e.entries), cell_of))
     return code;
   const Staging staging(stream->device, sampler.images, sampler.channels, sampler.places,
-                        sampler.plane, e.entries / sampler.images * Part::kUses, sizeof(T));
+                        sampler.plane, e.entries / sampler.images * Part::kUses, sizeof(T),
+                        kStagedThreads<T>);
   const Gradient<T, kDims, kReach> gradient = {static_cast<T*>(call.gx->data),
                                                static_cast<const T*>(call.g.data),
                                                entries,

@@ -11,7 +11,9 @@
 
 namespace dt::cuda {
 
-constexpr int kStagedThreads = 512;    // at most
+// At most; as many as have registers twice on a multiprocessor, mostly.
+template <class T>
+constexpr unsigned kStagedThreads = sizeof(T) == 4 ? 1024 : 512;
 constexpr int kMostTogether = 4;       // channels
 constexpr int64_t kStagingBlocks = 2;  // for which a multiprocessor has memory
 
@@ -25,9 +27,9 @@ struct Staging {
 
   // `plane` elements are read about `reads` times. Kernels declare some shared memory, too.
   Staging(int32_t device, int64_t images, int64_t channels, int64_t plane, int64_t items,
-          int64_t reads, int64_t element_bytes)
+          int64_t reads, int64_t element_bytes, unsigned most_threads)
       : items(items) {
-    const int64_t most = shared_memory(device) / kStagingBlocks - 4 * kSharedPerBlock;
+    const int64_t most = shared_memory(device) / kStagingBlocks - 6 * kSharedPerBlock;
     const auto needed = [&] { return plane * together * element_bytes; };
     while (together > 1 && (needed() > most || together / 2 >= channels)) together /= 2;
     if (needed() <= most && reads >= plane) {
@@ -36,13 +38,15 @@ struct Staging {
       while (together < kMostTogether && together < channels) together *= 2;
     }
     groups = static_cast<int32_t>(divide_up(channels, together));
-    while (threads < kStagedThreads && threads < items) threads *= 2;
-    // Staging a plane is worth as many items; without, a block has some for each thread.
+    while (threads < most_threads && threads < items) threads *= 2;
+    // Staging a plane is worth as many items, unless multiprocessors have nothing to do meanwhile;
+    // without, a block has some for each thread.
     const int64_t least = std::max<int64_t>(bytes ? plane : 0, int64_t{4} * threads);
     const int64_t wanted = divide_up(multiprocessors(device) * kWaves, images * groups);
+    const int64_t idle = multiprocessors(device) * kStagingBlocks / (images * groups);
     const int64_t fewest = divide_up(items, int64_t{1} << 30);
-    parts = static_cast<int32_t>(
-        std::max(std::min(wanted, items / least), std::max<int64_t>(fewest, 1)));
+    parts = static_cast<int32_t>(std::max(
+        {std::min(wanted, items / least), std::min(idle, items / threads), fewest, int64_t{1}}));
     part_items = static_cast<int32_t>(divide_up(divide_up(items, parts), threads) * threads);
     parts = static_cast<int32_t>(divide_up(items, part_items));
   }
@@ -70,6 +74,21 @@ struct StagedBlock {
   }
 };
 
+// The part of a block whose planes stay where they are: blocks whose channels come to kMostTogether
+// have these in common, and share the items out.
+__device__ __forceinline__ StagedBlock shared_out(const StagedBlock& block,
+                                                  const Staging& staging) {
+  const int32_t most = kMostTogether / staging.together;
+  const int32_t group = block.first_channel / staging.together, first = group / most * most;
+  const int32_t blocks = min(most, staging.groups - first);
+  const int32_t step = blocks * kWarp, each = (block.end - block.begin + step - 1) / step * kWarp;
+  StagedBlock own = block;
+  own.first_channel = first * staging.together;
+  own.begin = min(block.begin + (group - first) * each, block.end);
+  own.end = min(own.begin + each, block.end);
+  return own;
+}
+
 // Elements of kTogether planes that lie behind each other, or of fewer, then 0: where they are, or
 // from shared memory.
 template <class T, int kTogether, bool kIsStaged>
@@ -83,7 +102,7 @@ struct ChannelPlanes {
     Elements elements;
 #pragma unroll
     for (int c = 0; c < kTogether; ++c)
-      elements.value[c] = c < count ? planes[int64_t{c} * plane + i] : T(0);
+      elements.value[c] = c < count ? planes[c * plane + i] : T(0);
     return elements;
   }
   // All threads of a block must call it, before any at().

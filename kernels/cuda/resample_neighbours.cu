@@ -3,7 +3,8 @@
 // larger image are walked over, so that a thread has to do with few lines of the other one at a
 // time: it keeps these in registers. Of each line of x it adds up what its columns are made of
 // once, for all lines of y in which that counts. All threads are at the same line, and what it is
-// made of is found once for the block, like what each column is made of.
+// made of is found once for the block, like what each column is made of. While a line is added up,
+// the elements of the next are on their way.
 //
 // A gradient's elements are summed in the order of lines, and within one in that of columns.
 #include <algorithm>
@@ -20,12 +21,21 @@ constexpr int kThreads = 256;
 constexpr int kMostAcross = 64;  // threads
 constexpr int kChunk = 64;       // lines whose neighbours are found at a time
 
-constexpr int kForwardColumns = 4, kBackwardColumns = 2;  // of a thread
-constexpr int kAtOnce = 2;  // lines of the result's gradient that are on their way
-constexpr int64_t kFewestLines = 8, kMostLines = 64;  // of a strip
+constexpr int kBackwardColumns = 1;  // of a thread
+constexpr int64_t kMostLines = 64;   // of a strip
+// In the larger image: what a strip costs before its first line is done should not count.
+constexpr int64_t kFewestForward = 16, kFewestBackward = 32;
 constexpr int64_t kWaves = 2;  // as many times as the device has room for threads
 
-constexpr int64_t kMostPlaces = INT32_MAX / 2;  // lines and columns, which are counted in 32 bits
+constexpr int64_t kMostPlaces = INT32_MAX / 2;  // elements of a plane, which 32 bits count
+
+// Blocks of a kernel for which a multiprocessor should have registers. One keeps `numbers` of type
+// W.
+template <class W>
+constexpr int blocks_with(int numbers) {
+  const int words = numbers * static_cast<int>(sizeof(W) / sizeof(float));
+  return words <= 12 ? 6 : words <= 16 ? 5 : words <= 32 ? 4 : 2;
+}
 
 // Of a thread's columns: as far apart as the block is wide, so that a warp reads and writes
 // neighbours.
@@ -72,11 +82,11 @@ struct Place {
   }
   __device__ __forceinline__ void store(const Planes<T, kReach>& call, int32_t line,
                                         const Widened<T> (&sums)[kColumns]) const {
-    T* const to = y + int64_t{line} * call.q;
+    const int32_t first = line * call.q;
 #pragma unroll
     for (int c = 0; c < kColumns; ++c) {
       const int32_t j = column + c * call.strip.across;
-      if (exists && j < call.q) to[j] = static_cast<T>(sums[c]);
+      if (exists && j < call.q) y[first + j] = static_cast<T>(sums[c]);
     }
   }
 };
@@ -108,19 +118,20 @@ __device__ __forceinline__ void find_lines(const Line& rows, int32_t first, int3
   __syncthreads();
 }
 
-// The sum of weighted elements of a line; rest(k) is the weight of those for which there was no
-// room.
-template <class W, int kRoom, class T, class Rest>
-__device__ __forceinline__ W sum_of(const Neighbours<W, kRoom>& of, const T* line,
-                                    const Rest& rest) {
+// Elements of a line, as many as there is room for.
+template <class W, int kRoom, class T>
+__device__ __forceinline__ void load_elements(const Neighbours<W, kRoom>& of, const T* line,
+                                              T (&elements)[kRoom]) {
   const T* const from = line + of.first;
+#pragma unroll
+  for (int k = 0; k < kRoom; ++k) elements[k] = k < of.count ? from[k] : T();
+}
+
+template <class W, int kRoom, class T>
+__device__ __forceinline__ W sum_of(const Neighbours<W, kRoom>& of, const T (&elements)[kRoom]) {
   W sum = 0;
 #pragma unroll
-  for (int k = 0; k < kRoom; ++k) {
-    const T x = k < of.count ? from[k] : T();
-    sum = k < of.count ? sum + of.weight[k] * static_cast<W>(x) : sum;
-  }
-  for (int32_t k = kRoom; k < of.count; ++k) sum += rest(k) * static_cast<W>(from[k]);
+  for (int k = 0; k < kRoom; ++k) sum += of.weight[k] * static_cast<W>(elements[k]);
   return sum;
 }
 
@@ -139,20 +150,30 @@ template <class T, int kReach, int kColumns>
 struct Window {
   using W = Widened<T>;
   static constexpr int kTaps = 2 * kReach;
+  using Columns = Neighbours<W, kTaps>[kColumns];
 
   W lines[kTaps][kColumns];
-  int32_t base;  // the first of them
+  T next[kColumns][kTaps];   // elements of the line behind them
+  int32_t base = INT32_MIN;  // the first of them
+  bool loads_ahead;          // not where lines are left out
+
+  __device__ __forceinline__ explicit Window(const Planes<T, kReach>& call)
+      : loads_ahead(!call.rows.changes || call.rows.step <= W(kTaps)) {}
 
   __device__ __forceinline__ void move_to(int32_t first, const Planes<T, kReach>& call, const T* x,
-                                          const Neighbours<W, kTaps> (&columns)[kColumns]) {
-    base = max(base, first - kTaps);  // what lies between counts nowhere
+                                          const Columns& columns) {
+    if (base >= first) return;
+    if (base + kTaps < first || !loads_ahead) {
+      base = max(base, first - kTaps);  // what lies between counts nowhere
+      load_next(call, x, columns);
+    }
 #pragma unroll 1
-    for (; base < first; ++base) {
+    while (base < first) {
       move_up(lines);
-      const T* const line = x + int64_t{min(base + kTaps, call.h - 1)} * call.w;
 #pragma unroll
-      for (int c = 0; c < kColumns; ++c)
-        lines[kTaps - 1][c] = sum_of(columns[c], line, [](int32_t) { return W(0); });
+      for (int c = 0; c < kColumns; ++c) lines[kTaps - 1][c] = sum_of(columns[c], next[c]);
+      ++base;
+      if (base < first || loads_ahead) load_next(call, x, columns);
     }
   }
   __device__ __forceinline__ void add_up(const Neighbours<W, kTaps>& of,
@@ -161,15 +182,23 @@ struct Window {
     for (int c = 0; c < kColumns; ++c) sums[c] = 0;
 #pragma unroll
     for (int k = 0; k < kTaps; ++k) {
-      if (k >= of.count) break;
 #pragma unroll
-      for (int c = 0; c < kColumns; ++c) sums[c] += of.weight[k] * lines[k][c];
+      for (int c = 0; c < kColumns; ++c)
+        sums[c] = k < of.count ? sums[c] + of.weight[k] * lines[k][c] : sums[c];
     }
+  }
+
+ private:
+  __device__ __forceinline__ void load_next(const Planes<T, kReach>& call, const T* x,
+                                            const Columns& columns) {
+    const T* const line = x + min(base + kTaps, call.h - 1) * call.w;
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c) load_elements(columns[c], line, next[c]);
   }
 };
 
 template <class T, int kReach, int kColumns>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, blocks_with<Widened<T>>(6 * kReach * kColumns))
     resample_forward(const __grid_constant__ Planes<T, kReach> call) {
   begin_kernel();
   using W = Widened<T>;
@@ -179,8 +208,7 @@ __global__ void __launch_bounds__(kThreads)
   Taps columns[kColumns];
   find_columns(
       call.strip, call.q, place, [&](int32_t j) { return call.columns.taps(j); }, columns);
-  Window<T, kReach, kColumns> window;
-  window.base = INT32_MIN;
+  Window<T, kReach, kColumns> window(call);
   for (int32_t chunk = place.first_line; chunk < place.end_line; chunk += kChunk) {
     const int32_t end = min(chunk + kChunk, place.end_line);
     find_lines(call.rows, chunk, end - chunk, rows);
@@ -224,12 +252,42 @@ struct OpenLines {
   }
 };
 
-// Of the uses of a column as many have their weights in registers as there is room for.
+// What a thread's columns of a line of the gradient are added up to. Of the uses of a column as
+// many have their weights in registers as there is room for.
 template <class T, int kReach, int kColumns, int kRoom>
-__global__ void __launch_bounds__(kThreads)
+struct Gradients {
+  using W = Widened<T>;
+
+  const Planes<T, kReach>& call;
+  const T* x;
+  int32_t column;  // the first of the thread's
+  Neighbours<W, kRoom> uses[kColumns];
+
+  __device__ __forceinline__ void load(int32_t o, T (&elements)[kColumns][kRoom]) const {
+    const T* const line = x + min(o, call.h - 1) * call.w;
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c) load_elements(uses[c], line, elements[c]);
+  }
+  __device__ __forceinline__ void add_up(int32_t o, const T (&elements)[kColumns][kRoom],
+                                         W (&sums)[kColumns]) const {
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c) {
+      sums[c] = sum_of(uses[c], elements[c]);
+      if (uses[c].count <= kRoom) continue;
+      const int32_t j = min(column + c * call.strip.across, call.q - 1);
+      const T* const from = x + min(o, call.h - 1) * call.w + uses[c].first;
+      for (int32_t k = kRoom; k < uses[c].count; ++k)
+        sums[c] += call.columns.weight(uses[c].first + k, j) * static_cast<W>(from[k]);
+    }
+  }
+};
+
+template <class T, int kReach, int kColumns, int kRoom>
+__global__ void __launch_bounds__(kThreads, blocks_with<Widened<T>>(4 * kRoom * kColumns))
     resample_backward(const __grid_constant__ Planes<T, kReach> call) {
   begin_kernel();
-  using W = Widened<T>;
+  constexpr int kAhead = kRoom <= 4 ? 2 : 1;  // lines
+  static_assert(kChunk % kAhead == 0, "the first lines of a chunk are on their way");
   using Taps = typename Planes<T, kReach>::Line::Taps;
   __shared__ Taps rows[kChunk];
   const Place<T, kReach, kColumns> place(call);
@@ -238,32 +296,28 @@ __global__ void __launch_bounds__(kThreads)
     bounds[0] = call.rows.first_use(place.first_line);
     bounds[1] = call.rows.end_of_uses(place.end_line - 1);
   }
-  Neighbours<W, kRoom> columns[kColumns];
+  Gradients<T, kReach, kColumns, kRoom> gradients = {call, place.x, place.column, {}};
   find_columns(
       call.strip, call.q, place, [&](int32_t j) { return call.columns.template uses<kRoom>(j); },
-      columns);
+      gradients.uses);
   const int32_t begin = bounds[0], end = bounds[1];
   OpenLines<T, kReach, kColumns> open;
   open.base = min(place.first_line, begin < end ? call.rows.taps(begin).first : INT32_MAX);
+  T next[kAhead][kColumns][kRoom];
+#pragma unroll
+  for (int a = 0; a < kAhead; ++a) gradients.load(begin + a, next[a]);
   for (int32_t chunk = begin; chunk < end; chunk += kChunk) {
     const int32_t end_chunk = min(chunk + kChunk, end);
     find_lines(call.rows, chunk, end_chunk - chunk, rows);
 #pragma unroll 1
-    for (int32_t o = chunk; o < end_chunk; o += kAtOnce) {
-      W line[kAtOnce][kColumns];
+    for (int32_t o = chunk; o < end_chunk; o += kAhead) {
+      Widened<T> line[kAhead][kColumns];
 #pragma unroll
-      for (int a = 0; a < kAtOnce; ++a) {
-        const T* const x = place.x + int64_t{min(o + a, end_chunk - 1)} * call.w;
+      for (int a = 0; a < kAhead; ++a) gradients.add_up(o + a, next[a], line[a]);
 #pragma unroll
-        for (int c = 0; c < kColumns; ++c) {
-          const int32_t j = min(place.column + c * call.strip.across, call.q - 1);
-          line[a][c] = sum_of(columns[c], x, [&](int32_t k) {
-            return call.columns.weight(columns[c].first + k, j);
-          });
-        }
-      }
+      for (int a = 0; a < kAhead; ++a) gradients.load(o + kAhead + a, next[a]);
 #pragma unroll
-      for (int a = 0; a < kAtOnce; ++a) {
+      for (int a = 0; a < kAhead; ++a) {
         if (o + a >= end_chunk) break;
         const Taps row = rows[o + a - chunk];
         open.complete(row.first, call, place);
@@ -275,9 +329,10 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // As wide as the columns need, and as many planes at a time as a block has room for; strips as
-// short as it takes to occupy the device, or longer.
+// short as it takes to occupy the device, but of no fewer than `fewest` lines of the larger image.
 template <class T, int kReach>
-dim3 plan_strips(int32_t device, int columns, Planes<T, kReach>* call, int64_t* blocks) {
+dim3 plan_strips(int32_t device, int columns, int64_t fewest, Planes<T, kReach>* call,
+                 int64_t* blocks) {
   Strip& strip = call->strip;
   const int64_t tiles = divide_up(call->q, int64_t{kMostAcross} * columns);
   const int64_t across = divide_up(divide_up(call->q, tiles), columns);
@@ -287,8 +342,10 @@ dim3 plan_strips(int32_t device, int columns, Planes<T, kReach>* call, int64_t* 
   const int64_t groups = divide_up(call->planes, together);
   const int64_t walks = groups * tiles * strip.across * together;
   const int64_t room = int64_t{multiprocessors(device)} * 2048 * kWaves;
-  const int64_t wanted = std::clamp(divide_up(room, walks), divide_up(call->p, kMostLines),
-                                    divide_up(call->p, kFewestLines));
+  const int64_t most = divide_up(std::max(call->h, call->p), fewest);
+  const int64_t least = divide_up(call->p, kMostLines);
+  const int64_t wanted =
+      std::max(std::min<int64_t>({divide_up(room, walks), most, call->p}), least);
   strip.lines = static_cast<int32_t>(divide_up(call->p, wanted));
   strip.segments = static_cast<int32_t>(divide_up(call->p, strip.lines));
   *blocks = groups * tiles * strip.segments;
@@ -296,18 +353,26 @@ dim3 plan_strips(int32_t device, int columns, Planes<T, kReach>* call, int64_t* 
 }
 
 template <class T, int kReach>
-int32_t run_strips(const dt_stream* stream, int columns, Planes<T, kReach> call,
+int32_t run_strips(const dt_stream* stream, int columns, int64_t fewest, Planes<T, kReach> call,
                    void (*kernel)(Planes<T, kReach>)) {
   int64_t blocks;
-  const dim3 threads = plan_strips(stream->device, columns, &call, &blocks);
+  const dim3 threads = plan_strips(stream->device, columns, fewest, &call, &blocks);
   if (blocks > INT32_MAX) return DT_KERNEL_UNSUPPORTED;
   return launch(stream, kernel, dim3(static_cast<unsigned>(blocks)), threads, 0, call);
 }
 
+// Of a thread. Where an image gets smaller, columns have no elements in common, so that two need
+// twice the loads.
+template <class T, int kReach>
+int forward_columns(const Planes<T, kReach>& call) {
+  return int64_t{call.p} * call.q < int64_t{call.h} * call.w ? 1 : 2;
+}
+
 template <class T, int kReach>
 int32_t run_forward(const dt_stream* stream, const Planes<T, kReach>& call) {
-  if (call.q <= kWarp) return run_strips(stream, 1, call, resample_forward<T, kReach, 1>);
-  return run_strips(stream, kForwardColumns, call, resample_forward<T, kReach, kForwardColumns>);
+  const int columns = forward_columns(call);
+  return run_strips(stream, columns, kFewestForward, call,
+                    columns == 1 ? resample_forward<T, kReach, 1> : resample_forward<T, kReach, 2>);
 }
 
 // How many of the others are made of an element: rounding may add one, for which there need not be
@@ -316,9 +381,9 @@ template <class T, int kReach>
 int32_t run_backward(const dt_stream* stream, const Planes<T, kReach>& call) {
   constexpr int kFew = 4, kMany = 8, kColumns = kBackwardColumns;
   const bool are_few = !call.columns.changes || 2 * kReach <= kFew * call.columns.step;
-  return are_few
-             ? run_strips(stream, kColumns, call, resample_backward<T, kReach, kColumns, kFew>)
-             : run_strips(stream, kColumns, call, resample_backward<T, kReach, kColumns, kMany>);
+  return run_strips(stream, kColumns, kFewestBackward, call,
+                    are_few ? resample_backward<T, kReach, kColumns, kFew>
+                            : resample_backward<T, kReach, kColumns, kMany>);
 }
 
 template <class T, int kReach>
@@ -353,7 +418,7 @@ int32_t run_neighbours(const dt_stream* stream, const calls::ResampleNeighbours&
 int32_t kernels::resample_neighbours(const dt_stream* stream,
                                      const calls::ResampleNeighbours& call) {
   const dt_view &x = call.x, &y = call.y;
-  if (std::max({x.sizes[1], x.sizes[2], y.sizes[1], y.sizes[2]}) > kMostPlaces)
+  if (std::max(x.sizes[1] * x.sizes[2], y.sizes[1] * y.sizes[2]) > kMostPlaces)
     return DT_KERNEL_UNSUPPORTED;
   if (numel(x) == 0 || numel(y) == 0) return DT_KERNEL_UNSUPPORTED;
   return visit_stored_floating(y.dtype, [&](auto type) {

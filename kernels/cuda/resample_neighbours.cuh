@@ -7,9 +7,9 @@
 namespace dt::cuda {
 
 // Neighbouring elements with their weights: those that an element is made of, or those that are
-// made of it. There may be more than there is room for.
+// made of it. There may be more than there is room for; where there are fewer, weights are 0.
 template <class T, int kRoom>
-struct Neighbours {
+struct alignas(16) Neighbours {  // so that few loads get it
   int32_t first, count;
   T weight[kRoom];
 };

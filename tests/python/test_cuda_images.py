@@ -108,6 +108,19 @@ def test_places_that_are_all_the_same(place):
                                   align_corners=False), dt.float64, numbers(1, 6, 9, 8))  # fmt: skip
 
 
+# Enough of them that planes go through shared memory, but where places lie together. 7, 6 and 1
+# channels leave groups incomplete; a plane of (130, 125) is too large for two at a time.
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+@pytest.mark.parametrize("sizes", [(3, 7, 60, 70), (3, 6, 130, 125), (6, 1, 41, 33)])
+def test_many_places_scattered_or_not(sizes, mode):
+    rng = np.random.default_rng(5)
+    grid = rng.uniform(-1.1, 1.1, (sizes[0], 230, 240, 2))
+    grid[1, :, :, 0], grid[1, :, :, 1] = np.linspace(-1, 1, 240), np.linspace(-1, 1, 230)[:, None]
+    grid[2] = 0.2
+    agree(lambda x, g: F.grid_sample(x, g, mode=mode, align_corners=False), dt.float64,
+          numbers(*sizes), grid)  # fmt: skip
+
+
 def test_gradients_of_a_grid_repeat():
     def gradient():
         x = dt.tensor(numbers(4, 7, 31, 33), device="cuda").requires_grad_()
