@@ -21,8 +21,8 @@ constexpr int kThreads = 256;
 constexpr int kMostAcross = 64;  // threads
 constexpr int kChunk = 64;       // lines whose neighbours are found at a time
 
-constexpr int kBackwardColumns = 1;  // of a thread
-constexpr int64_t kMostLines = 64;   // of a strip
+constexpr int kColumnsOfThread = 2;
+constexpr int64_t kMostLines = 64;  // of a strip
 // In the larger image: what a strip costs before its first line is done should not count.
 constexpr int64_t kFewestForward = 16, kFewestBackward = 32;
 constexpr int64_t kWaves = 2;  // as many times as the device has room for threads
@@ -361,29 +361,22 @@ int32_t run_strips(const dt_stream* stream, int columns, int64_t fewest, Planes<
   return launch(stream, kernel, dim3(static_cast<unsigned>(blocks)), threads, 0, call);
 }
 
-// Of a thread. Where an image gets smaller, columns have no elements in common, so that two need
-// twice the loads.
-template <class T, int kReach>
-int forward_columns(const Planes<T, kReach>& call) {
-  return int64_t{call.p} * call.q < int64_t{call.h} * call.w ? 1 : 2;
-}
-
 template <class T, int kReach>
 int32_t run_forward(const dt_stream* stream, const Planes<T, kReach>& call) {
-  const int columns = forward_columns(call);
-  return run_strips(stream, columns, kFewestForward, call,
-                    columns == 1 ? resample_forward<T, kReach, 1> : resample_forward<T, kReach, 2>);
+  return run_strips(stream, kColumnsOfThread, kFewestForward, call,
+                    resample_forward<T, kReach, kColumnsOfThread>);
 }
 
 // How many of the others are made of an element: rounding may add one, for which there need not be
-// room.
+// room. Where they are many, one column takes all registers.
 template <class T, int kReach>
 int32_t run_backward(const dt_stream* stream, const Planes<T, kReach>& call) {
-  constexpr int kFew = 4, kMany = 8, kColumns = kBackwardColumns;
+  constexpr int kFew = 4, kMany = 8;
   const bool are_few = !call.columns.changes || 2 * kReach <= kFew * call.columns.step;
-  return run_strips(stream, kColumns, kFewestBackward, call,
-                    are_few ? resample_backward<T, kReach, kColumns, kFew>
-                            : resample_backward<T, kReach, kColumns, kMany>);
+  if (are_few)
+    return run_strips(stream, kColumnsOfThread, kFewestBackward, call,
+                      resample_backward<T, kReach, kColumnsOfThread, kFew>);
+  return run_strips(stream, 1, kFewestBackward, call, resample_backward<T, kReach, 1, kMany>);
 }
 
 template <class T, int kReach>
