@@ -31,6 +31,12 @@ std::string own_folder() {
   return found;
 }
 
+bool has_driver() {
+  void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (driver) dlclose(driver);
+  return driver != nullptr;
+}
+
 // DT_CUDA_PLUGIN names the file; otherwise it lies beside this library, or where the loader looks.
 void* open_plugin(std::string& reason) {
   std::string tried;
@@ -43,7 +49,9 @@ void* open_plugin(std::string& reason) {
   const char* named = std::getenv("DT_CUDA_PLUGIN");
   void* library = open(named ? named : own_folder() + kPluginFile);
   if (!library && !named) library = open(kPluginFile);
-  if (!library) {
+  if (!library && !named && !has_driver()) {  // a plugin would be of no use
+    reason = "no NVIDIA driver was found on this machine (libcuda.so.1), and CUDA needs one";
+  } else if (!library) {
     reason = "the CUDA plugin cannot be opened: " + tried +
              "docs/cuda.md says how it is built (make build CUDA=1)";
   }

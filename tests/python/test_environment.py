@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from building import BUILD, ROOT
+from building import BUILD, ROOT, needs
 
 PROGRAM = """
 import dumbtorch as dt
@@ -61,8 +61,10 @@ def test_missing_cuda_plugin():
     assert "/no/such/plugin.so" in said and "make build CUDA=1" in said
 
 
+@needs("cc")
 def test_where_the_cuda_plugin_is_looked_for(tmp_path):
-    """Beside the library, and then where the loader looks; a plugin that is there but broken is said too."""
+    """Beside the library, and then where the loader looks; a plugin that is there but broken is said too.
+    On a machine without a driver a plugin would be of no use, and only that is said."""
     shutil.copy(BUILD / "libdumbtorch.so", tmp_path)
     (tmp_path / "libdumbtorch_cuda.so").write_text("no library")
     program = """
@@ -71,14 +73,26 @@ from pathlib import Path
 from generic import Library
 print(Library(sys.argv[1], Path(sys.argv[2])).cuda_reason())
 """
-    hidden = ("DT_CUDA_PLUGIN", "LD_LIBRARY_PATH")
-    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "tests" / "bindings")}
+    environment.pop("DT_CUDA_PLUGIN", None)
     description = ROOT / "share" / "dumbtorch" / "dumbtorch.json"
-    said = subprocess.run(
-        [sys.executable, "-c", program, tmp_path / "libdumbtorch.so", description],
-        env=environment | {"PYTHONPATH": str(ROOT / "tests" / "bindings")},
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
+    driver = tmp_path / "driver" / "libcuda.so.1"
+    driver.parent.mkdir()
+
+    def reason() -> str:
+        return subprocess.run(
+            [sys.executable, "-c", program, tmp_path / "libdumbtorch.so", description],
+            env=environment | {"LD_LIBRARY_PATH": str(driver.parent)},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+
+    driver.write_text("no library")
+    assert reason() == (
+        "no NVIDIA driver was found on this machine (libcuda.so.1), and CUDA needs one\n"
+    )
+    subprocess.run(["cc", "-shared", "-x", "c", os.devnull, "-o", driver], check=True)
+    said = reason()
     assert f"{tmp_path}/libdumbtorch_cuda.so: file too short; libdumbtorch_cuda.so: " in said
+    assert "make build CUDA=1" in said and "driver" not in said
