@@ -2,8 +2,8 @@
  *
  *   xor
  *
- * One sees the loss, which is 0 from epoch 1000 on, and what the network answers to each pair.
- * examples/python/xor.py is the same program.
+ * One sees the loss of every hundredth epoch, which falls from 0.23 to 0, and what the network
+ * answers to each pair. examples/python/xor.py is the same program.
  */
 #include <dt.h>
 
@@ -16,13 +16,13 @@ int main(void) {
 
     dt_module* model = T_SEQUENTIAL(T_nn_linear(2, 4), T_nn_tanh(), T_nn_linear(4, 1));
     dt_optimizer* optimizer = T_optim_sgd(T_entries(T_module_parameters(model)), .lr = 0.1);
-    for (epoch = 1; epoch <= 5000 && !T_status(); epoch++) {
+    for (epoch = 1; epoch <= 1000 && !T_status(); epoch++) {
       T_SCOPE {
         T_optimizer_zero_grad(optimizer);
         dt_tensor* loss = T_mse_loss(T_module_forward(model, x), y);
         T_backward(loss);
         T_optimizer_step(optimizer);
-        if (epoch % 1000 == 0) printf("epoch %d loss %.6f\n", epoch, T_item_double(loss));
+        if (epoch % 100 == 0) printf("epoch %d loss %.6f\n", epoch, T_item_double(loss));
       }
     }
 

@@ -1,4 +1,8 @@
 // The shortest training run there is: a 2-4-1 network learns exclusive or.
+//
+//   xor
+//
+// make build puts it into build/examples/cpp.
 #include <cstdio>
 #include <dumbtorch.hpp>
 
@@ -14,12 +18,12 @@ int main() try {
   dt::SgdOptions options;
   options.lr = 0.1;
   const dt::Optimizer optimizer = dt::optim::SGD(model.parameters(), options);
-  for (int epoch = 1; epoch <= 5000; ++epoch) {
+  for (int epoch = 1; epoch <= 1000; ++epoch) {
     optimizer.zero_grad();
     const dt::Tensor loss = dt::functional::mse_loss(model(x), y);
     loss.backward();
     optimizer.step();
-    if (epoch % 1000 == 0) std::printf("epoch %d loss %.6f\n", epoch, loss.item().to_double());
+    if (epoch % 100 == 0) std::printf("epoch %d loss %.6f\n", epoch, loss.item().to_double());
   }
 
   const dt::NoGrad guard;

@@ -1,4 +1,8 @@
 ! The shortest training run there is: a 2-4-1 network learns exclusive or.
+!
+!   xor
+!
+! docs/learn.md says how it is compiled.
 program xor
   use dumbtorch
   implicit none
@@ -12,6 +16,7 @@ program xor
 
   call manual_seed(0)
   x = to(from_array(transpose(points)), dtype=dtype_float32)
+  x = contiguous(x)  ! row by row, as elsewhere: sums in another order would round otherwise
   y = to(from_array(wanted), dtype=dtype_float32)
 
   model = nn_sequential()
@@ -19,12 +24,12 @@ program xor
   call model%append(nn_tanh())
   call model%append(nn_linear(4, 1))
   sgd = optim_sgd(model%parameters(), lr=0.1d0)
-  do epoch = 1, 5000
+  do epoch = 1, 1000
     call sgd%zero_grad()
     loss = mse_loss(model%forward(x), y)
     call loss%backward()
     call sgd%step()
-    if (mod(epoch, 1000) == 0) print '(a, i0, a, f8.6)', 'epoch ', epoch, ' loss ', loss%item()
+    if (mod(epoch, 100) == 0) print '(a, i0, a, f8.6)', 'epoch ', epoch, ' loss ', loss%item()
   end do
 
   call set_grad_enabled(.false.)

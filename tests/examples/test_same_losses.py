@@ -46,6 +46,8 @@ def test_xor(language):
     printed = output(language, programs("xor")[language])
     assert printed == output("c", programs("xor")["c"])
     assert "1 xor 0 = 1.0" in printed and "1 xor 1 = 0.0" in printed
+    losses = [float(line.split()[-1]) for line in printed.splitlines() if "loss" in line]
+    assert losses[0] > 0.1 and losses == sorted(losses, reverse=True)  # one sees it fall
 
 
 needs_images = pytest.mark.skipif(

@@ -1,4 +1,8 @@
 // The shortest training run there is: a 2-4-1 network learns exclusive or.
+//
+//	go run ./xor
+//
+// It is run in examples/go; docs/learn.md says by which CGO_LDFLAGS it finds build/libdumbtorch.so.
 package main
 
 import (
@@ -16,12 +20,12 @@ func main() {
 		dt.Must(dt.NnLinear(2, 4)), dt.Must(dt.NnTanh()), dt.Must(dt.NnLinear(4, 1))))
 	parameters := dt.Must(model.Parameters())
 	optimizer := dt.Must(dt.OptimSgd(parameters, dt.OptimSgdOptions{Lr: dt.P(0.1)}))
-	for epoch := 1; epoch <= 5000; epoch++ {
+	for epoch := 1; epoch <= 1000; epoch++ {
 		dt.Check(optimizer.ZeroGrad())
 		loss := dt.Must(dt.MseLoss(dt.Must(model.Forward(x)), y))
 		dt.Check(loss.Backward())
 		dt.Check(optimizer.Step())
-		if epoch%1000 == 0 {
+		if epoch%100 == 0 {
 			fmt.Printf("epoch %d loss %.6f\n", epoch, dt.Must(loss.Item()))
 		}
 	}
