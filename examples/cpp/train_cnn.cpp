@@ -2,6 +2,8 @@
 // the other languages are the same and print the same losses.
 //
 //   train_cnn [folder with the four IDX files] [steps] [cpu or cuda]
+//
+// make build puts it into build/examples/cpp.
 #include <cstdio>
 #include <cstdlib>
 #include <dumbtorch.hpp>

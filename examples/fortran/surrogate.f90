@@ -4,7 +4,8 @@
 !
 ! A pendulum with friction is followed by the method of Runge and Kutta with 100 small steps for
 ! each output; its outputs train a network that does the same at once, and takes the solver's place.
-! The programs in examples/python and examples/c are the same and print the same.
+! The programs in examples/python and examples/c are the same and print the same. docs/learn.md says
+! how it is compiled.
 program surrogate
   use, intrinsic :: iso_fortran_env, only: real64
   use dumbtorch

@@ -2,6 +2,8 @@
 ! the other languages are the same and print the same losses.
 !
 !   train_cnn [folder with the four IDX files] [steps] [cpu or cuda]
+!
+! docs/learn.md says how it is compiled.
 program train_cnn
   use, intrinsic :: iso_fortran_env, only: int64
   use dumbtorch

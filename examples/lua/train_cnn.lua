@@ -2,6 +2,8 @@
 -- the other languages are the same and print the same losses.
 --
 --   lua train_cnn.lua [folder with the four IDX files] [steps] [cpu or cuda]
+--
+-- docs/lua.md says where Lua finds the module: LUA_CPATH="build/lua5.4/?.so;;" after make build.
 local dt = require("dumbtorch")
 local nn = dt.nn
 

@@ -1,4 +1,5 @@
-"""The CNN of the demo, written out by hand; examples/c, cpp and lua hold the same program and print the same losses.
+"""The CNN of the demo, written out by hand; the programs in C, C++, Lua, Go and Fortran are the same and print the
+same losses.
 
 python train_cnn.py [folder with the four IDX files] [steps] [cpu or cuda]
 

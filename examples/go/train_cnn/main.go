@@ -2,6 +2,8 @@
 // the other languages are the same and print the same losses.
 //
 //	go run ./train_cnn [folder with the four IDX files] [steps] [cpu or cuda]
+//
+// It is run in examples/go; docs/learn.md says by which CGO_LDFLAGS it finds build/libdumbtorch.so.
 package main
 
 import (
