@@ -108,6 +108,7 @@ static void train(const Model* m, dt_tensor* text, int64_t steps) {
       show_progress(step, steps, T_item_double(loss));
       if ((step == 1 || step % often == 0) && !T_status()) {
         printf("step %d loss %.4f\n", (int)step, T_item_double(loss));
+        clear_progress();
         fflush(stdout);
       }
     }

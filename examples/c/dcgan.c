@@ -92,6 +92,7 @@ static void train(dt_tensor* images, int epochs, const char* path) {
         show_progress((epoch - 1) * batches + i + 1, epochs * batches, losses[0]);
       }
     }
+    clear_progress();
     if (!T_status()) printf("epoch %d generator %.4f judge %.4f\n", epoch, losses[0], losses[1]);
     fflush(stdout);
     rows = add_row(rows, generator.model, noise);

@@ -174,6 +174,7 @@ static void train(int64_t steps, const char* path, Sizes sizes, T_Device device)
     T_SCOPE {
       const double loss = train_step(&m, optimizer, parameters, tokens, device);
       if (!T_status()) printf("step %d loss %.4f\n", (int)step, loss);
+      clear_progress();
       fflush(stdout);
       show_progress(step, steps, loss);
     }

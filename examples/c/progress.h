@@ -5,6 +5,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
+/* Takes the bar off the line, before another one is printed there. */
+static inline void clear_progress(void) {
+  if (isatty(2)) fputs("\r\033[K", stderr);
+}
+
 /* Rewrites the line, for each hundredth of the way; it is gone at the end. */
 static inline void show_progress(long done, long total, double loss) {
   const long hundredth = total / 100 > 0 ? total / 100 : 1;

@@ -114,6 +114,7 @@ static void report(const char* name, int epoch, dt_module* model, const Split* s
   guess = T_add(guess, T_mean(s->y));
   const double error = mean_error(guess, s->test_y);
   T_set_grad_enabled(1);
+  clear_progress();
   if (!T_status()) printf("%s epoch %d: %.2f euros off\n", name, epoch, error);
   fflush(stdout);
 }

@@ -73,6 +73,7 @@ static void train(dt_module* network, int64_t steps) {
       T_lr_scheduler_step(schedule);
       show_progress(step, steps, T_item_double(loss));
       if ((step == 1 || step % often == 0) && !T_status()) {
+        clear_progress();
         printf("step %d loss %.6f\n", (int)step, T_item_double(loss));
         fflush(stdout);
       }

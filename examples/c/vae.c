@@ -65,6 +65,7 @@ static void train(const VAE* m, dt_tensor* images, int epochs) {
           show_progress((epoch - 1) * batches + i + 1, epochs * batches, T_item_double(loss));
         }
       }
+      clear_progress();
       if (!T_status()) printf("epoch %d loss %.4f\n", epoch, total / (double)batches);
       fflush(stdout);
     }

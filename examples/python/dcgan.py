@@ -82,7 +82,7 @@ def main() -> None:
             batch = images[order[i * BATCH : (i + 1) * BATCH]]
             fooled, found = train_step(generator, judge, optimizers, batch)
             bar.update((epoch - 1) * batches + i + 1, f"loss {fooled:.4f}")
-        print(f"epoch {epoch} generator {fooled:.4f} judge {found:.4f}", flush=True)
+        bar.write(f"epoch {epoch} generator {fooled:.4f} judge {found:.4f}")
         with torch.no_grad():
             rows.append((generator(noise) + 1) / 2)
         save_grid(torch.cat(rows), 10, os.path.join(folder, "dcgan.pgm"))

@@ -55,7 +55,7 @@ def train(steps: int, path: str = "random", size: str = "124M", device: str = "c
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        print(f"step {step} loss {loss.item():.4f}", flush=True)
+        bar.write(f"step {step} loss {loss.item():.4f}")
         rate = step * BATCH * TIME / (time.perf_counter() - begun)
         bar.update(step, f"{rate:.0f} tokens a second")
 

@@ -70,7 +70,7 @@ def train(model, tokens, steps: int) -> None:
         schedule.step()
         bar.update(step, f"loss {loss.item():.4f}")
         if step == 1 or step % max(steps // 10, 1) == 0:
-            print(f"step {step} loss {loss.item():.4f}", flush=True)
+            bar.write(f"step {step} loss {loss.item():.4f}")
 
 
 @torch.no_grad()

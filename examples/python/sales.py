@@ -109,7 +109,7 @@ def train(name: str, make_optimizer, x, y, split: int, epochs: int) -> None:
         schedule.step()
         with torch.no_grad():
             guess = model(x[split:]) * learned.std() + learned.mean()
-        print(f"{name} epoch {epoch}: {mean_error(guess, y[split:]):.2f} euros off", flush=True)
+        bar.write(f"{name} epoch {epoch}: {mean_error(guess, y[split:]):.2f} euros off")
 
 
 def main() -> None:

@@ -58,7 +58,7 @@ def train(network, steps: int) -> None:
         schedule.step()
         bar.update(step, f"loss {loss.item():.6f}")
         if step == 1 or step % max(steps // 10, 1) == 0:
-            print(f"step {step} loss {loss.item():.6f}", flush=True)
+            bar.write(f"step {step} loss {loss.item():.6f}")
 
 
 def foretell(network, angle: float, speed: float) -> tuple[float, float]:

@@ -52,7 +52,7 @@ def train(model, images, epochs: int) -> None:
             optimizer.step()
             total += loss.item()
             bar.update((epoch - 1) * batches + i + 1, f"loss {loss.item():.4f}")
-        print(f"epoch {epoch} loss {total / batches:.4f}", flush=True)
+        bar.write(f"epoch {epoch} loss {total / batches:.4f}")
 
 
 def main() -> None:

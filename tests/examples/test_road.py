@@ -7,6 +7,7 @@ import gzip
 import importlib.util
 import json
 import os
+import pty
 import random
 import re
 import shutil
@@ -104,6 +105,30 @@ def test_char_gpt(text_file):
 
 
 def test_char_gpt_learns_as_on_torch():
+def on_a_terminal(*command: object) -> str:
+    """What a program writes to a terminal, its errors among it."""
+    ours, its = pty.openpty()
+    with subprocess.Popen(list(map(str, command)), stdout=its, stderr=its):
+        os.close(its)
+        with os.fdopen(ours, "rb", buffering=0) as terminal:
+            written = b""
+            try:
+                while some := terminal.read(65536):
+                    written += some
+            except OSError:  # EIO: the program has ended
+                pass
+    return written.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("language", ["python", "c"])
+def test_lines_are_not_printed_behind_the_bar(language, text_file):
+    """On a terminal the bar is off the line before another one is printed there, and gone at the end."""
+    program = [sys.executable, PYTHON / "char_gpt.py"] if language == "python" else [C / "char_gpt"]
+    shown = on_a_terminal(*program, text_file, 10)
+    assert shown.count("█") > 10 and "░ 1/10 loss " in shown
+    assert re.sub(r"[^\n]*\r\x1b\[K", "", shown) == run(*program, text_file, 10)
+
+
     torch = pytest.importorskip("torch")
     ours, theirs = example("char_gpt"), with_torch("char_gpt")
     dumbtorch.manual_seed(0)
