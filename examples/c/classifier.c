@@ -6,8 +6,8 @@
  *
  * DIR has MNIST's four files, as train-images-idx3-ubyte.gz. One sees loss, accuracy on held-back
  * images and learning rate of each epoch, and at the end the accuracy on the test images: above 99
- * % after 6 epochs of MNIST. Stop it with Ctrl-C and run it again. examples/python/classifier.py is
- * the same program.
+ * % after 6 epochs of MNIST. Stop it with Ctrl-C and run it again, for more epochs if you like.
+ * examples/python/classifier.py is the same program.
  */
 #include <dt.h>
 #include <sys/stat.h>

@@ -5,7 +5,8 @@ python classifier.py DIR [epochs] [folder for checkpoints] [images]
 
 DIR has MNIST's four files, as train-images-idx3-ubyte.gz. One sees loss, accuracy on held-back images and
 learning rate of each epoch, and at the end the accuracy on the test images: above 99 % after 6 epochs of
-MNIST. Stop it with Ctrl-C and run it again. examples/c/classifier.c is the same program.
+MNIST. Stop it with Ctrl-C and run it again, for more epochs if you like. examples/c/classifier.c is the same
+program.
 """
 
 import os
@@ -84,7 +85,13 @@ def train(model, images, labels, epochs: int, folder: str) -> None:
         done, best, waited = state["epoch"], state["best"], state["waited"]
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
-        schedule.load_state_dict(state["schedule"])
+        # The schedule is the one of this run, which may have more epochs than the run that was stopped:
+        # the old one would stay at its end, where the rate is 0.
+        for group in optimizer.param_groups:
+            group["lr"] = group["initial_lr"]
+        for _ in range(done):
+            optimizer.step()  # there are no gradients: it moves nothing, but comes before a schedule's
+            schedule.step()
         print(f"going on after epoch {done}")
     for epoch in range(done + 1, epochs + 1):
         if waited == PATIENCE:
@@ -99,13 +106,12 @@ def train(model, images, labels, epochs: int, folder: str) -> None:
             best = found
             torch.save(model.state_dict(), best_file)
         state = {"epoch": epoch, "best": best, "waited": waited, "model": model.state_dict()}
-        state |= {"optimizer": optimizer.state_dict(), "schedule": schedule.state_dict()}
-        torch.save(state, last)
+        torch.save(state | {"optimizer": optimizer.state_dict()}, last)
         print(f"epoch {epoch} loss {loss:.4f} held back {found:.2f} % rate {rate:.6f}", flush=True)
     model.load_state_dict(torch.load(best_file))
 
 
-def main() -> None:
+def run() -> None:
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     epochs = int(sys.argv[2]) if len(sys.argv) > 2 else 6
@@ -116,6 +122,17 @@ def main() -> None:
     train(model, *load(sys.argv[1], "train", count), epochs, folder)
     images, labels = load(sys.argv[1], "t10k", count)
     print(f"test accuracy {accuracy(model, images, labels):.2f} %")
+
+
+def main() -> None:
+    try:
+        run()
+    except KeyboardInterrupt:
+        from progress import clear_progress
+
+        clear_progress()
+        print("stopped: the same command goes on after the last whole epoch", file=sys.stderr)
+        sys.exit(130)  # as shells say it of a program that Ctrl-C has ended
 
 
 if __name__ == "__main__":

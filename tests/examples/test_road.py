@@ -11,6 +11,7 @@ import pty
 import random
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -104,7 +105,6 @@ def test_char_gpt(text_file):
     assert len(printed.split("not seen ")[1].split("\n", 1)[1]) == 202
 
 
-def test_char_gpt_learns_as_on_torch():
 def on_a_terminal(*command: object) -> str:
     """What a program writes to a terminal, its errors among it."""
     ours, its = pty.openpty()
@@ -129,6 +129,7 @@ def test_lines_are_not_printed_behind_the_bar(language, text_file):
     assert re.sub(r"[^\n]*\r\x1b\[K", "", shown) == run(*program, text_file, 10)
 
 
+def test_char_gpt_learns_as_on_torch():
     torch = pytest.importorskip("torch")
     ours, theirs = example("char_gpt"), with_torch("char_gpt")
     dumbtorch.manual_seed(0)
@@ -314,6 +315,31 @@ def test_classifier_goes_on_as_if_it_had_not_stopped(language, images_folder, tm
     rest = run(*command)
     done = int(rest.split("going on after epoch ")[1].split()[0])
     assert rest.splitlines()[1:] == whole.splitlines()[done:]
+
+
+def test_classifier_goes_on_for_more_epochs(images_folder, tmp_path):
+    """By the schedule of the new number: that of the old one ends with a rate of 0."""
+    for program in ([sys.executable, PYTHON / "classifier.py"], [C / "classifier"]):
+        run(*program, images_folder, 2, tmp_path)
+    printed = run_both("classifier", images_folder, 3, tmp_path).splitlines()
+    assert printed[0] == "going on after epoch 2" and printed[1].endswith(" rate 0.000750")
+
+
+def test_classifier_ends_quietly_by_ctrl_c(images_folder, tmp_path):
+    command = [sys.executable, PYTHON / "classifier.py", images_folder, 9, tmp_path]
+    with subprocess.Popen(
+        list(map(str, command)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # as a terminal's programs
+    ) as process:
+        process.stdout.readline()  # the first epoch has been saved
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read()
+    assert process.returncode == 130
+    assert said == "stopped: the same command goes on after the last whole epoch\n"
+    assert "going on after epoch " in run(*command)
 
 
 @pytest.mark.parametrize("language", ["python", "c"])
