@@ -5,8 +5,8 @@
  *
  * DIR has MNIST's train-images-idx3-ubyte.gz. One sees both losses, and dcgan.pgm, what the
  * generator draws after each epoch from the same random numbers: noise becomes strokes, and these
- * begin to look like digits. An epoch takes a minute or two on a CPU. examples/python/dcgan.py is
- * the same program.
+ * begin to look like digits. An epoch takes about a minute on two CPU cores.
+ * examples/python/dcgan.py is the same program.
  */
 #include <dt.h>
 

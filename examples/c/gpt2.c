@@ -6,7 +6,8 @@
  * `train` takes a file of 16-bit tokens, or makes some up: one sees the loss fall from ln(50257),
  * 10.8. A step of 124M takes seconds on a CPU. `write` wants a folder with model.safetensors,
  * vocab.json and merges.txt, as they are published for GPT-2 of any size; one sees the text and how
- * it goes on. examples/python/gpt2.py is the same program.
+ * it goes on. examples/python/gpt2.py does the same; the network is written out here, and taken
+ * from dumbtorch.models there.
  */
 #include <dt.h>
 #include <math.h>
@@ -173,8 +174,8 @@ static void train(int64_t steps, const char* path, Sizes sizes, T_Device device)
   for (int64_t step = 1; step <= steps && !T_status(); step++) {
     T_SCOPE {
       const double loss = train_step(&m, optimizer, parameters, tokens, device);
-      if (!T_status()) printf("step %d loss %.4f\n", (int)step, loss);
       clear_progress();
+      if (!T_status()) printf("step %d loss %.4f\n", (int)step, loss);
       fflush(stdout);
       show_progress(step, steps, loss);
     }

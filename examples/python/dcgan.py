@@ -3,8 +3,8 @@
 python dcgan.py DIR [epochs] [folder for the picture] [images]
 
 DIR has MNIST's train-images-idx3-ubyte.gz. One sees both losses, and dcgan.pgm, what the generator draws after
-each epoch from the same random numbers: noise becomes strokes, and these begin to look like digits. An epoch takes a
-minute or two on a CPU. examples/c/dcgan.c is the same program.
+each epoch from the same random numbers: noise becomes strokes, and these begin to look like digits. An epoch
+takes about a minute on two CPU cores. examples/c/dcgan.c is the same program.
 """
 
 import os

@@ -5,8 +5,8 @@ python gpt2.py write FOLDER TEXT [how many tokens]
 
 `train` takes a file of 16-bit tokens, or makes some up: one sees the loss fall from ln(50257), 10.8. A step
 of 124M takes seconds on a CPU. `write` wants a folder with model.safetensors, vocab.json and merges.txt, as
-they are published for GPT-2 of any size; one sees the text and how it goes on. examples/c/gpt2.c is
-the same program.
+they are published for GPT-2 of any size; one sees the text and how it goes on. examples/c/gpt2.c does the
+same; the network is written out there, and taken from dumbtorch.models here.
 """
 
 import sys

@@ -3,7 +3,7 @@
 python lstm_names.py NAMES [steps] [cpu or cuda]
 
 NAMES is a file with a name on each line. One sees the loss fall and, at the end, names that the file does
-not have but might: with 32,000 English names 2000 steps are a minute or two on a CPU.
+not have but might: with 32,000 English names 2000 steps are half a minute on a CPU.
 examples/c/lstm_names.c is the same program.
 """
 
