@@ -63,6 +63,25 @@ def test_block_of_ways():
     assert cuda.flash_sdp_enabled() and cuda.cudnn_sdp_enabled()
 
 
+@pytest.mark.parametrize("shape", [(3, 4), (3, 4, 5), (3, 4, 5, 2)])
+def test_fans(both, shape):
+    def run(t):
+        x, init = t.empty(shape), t.nn.init
+        fans = [init._calculate_correct_fan(x, mode) for mode in ("fan_in", "fan_out", "FAN_IN")]
+        refused = []
+        for call in (
+            lambda: init._calculate_correct_fan(x, "fan"),
+            lambda: init._calculate_fan_in_and_fan_out(t.empty(3)),
+        ):
+            with pytest.raises(ValueError) as error:
+                call()
+            refused.append(str(error.value))
+        return init._calculate_fan_in_and_fan_out(x), fans, refused
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
 def test_nothing_is_downloaded():
     from dumbtorch.hub import load_state_dict_from_url
 

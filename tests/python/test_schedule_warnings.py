@@ -127,3 +127,28 @@ def test_the_height_of_a_cycle_follows_from_the_mode(mode):
         return heights, is_function, "_scale_fn_ref" in s.state_dict(), s._scale_fn_ref(3)
 
     assert seen(dt) == seen(torch)
+
+
+def test_older_base_class():
+    """A schedule of one's own, as programs of before PyTorch 2.0 write it."""
+
+    def run(t):
+        class Warmup(t.optim.lr_scheduler._LRScheduler):
+            def __init__(self, optimizer, epochs, last_epoch=-1):
+                self.epochs = epochs
+                super().__init__(optimizer, last_epoch)
+
+            def get_lr(self):
+                return [lr * min(1, (self.last_epoch + 1) / self.epochs) for lr in self.base_lrs]
+
+        opt, rates = optimizer(t), []
+        schedule = Warmup(opt, 3)
+        for _ in range(4):
+            rates.append(schedule.get_last_lr())
+            opt.step()
+            schedule.step()
+        kinds = [isinstance(schedule, t.optim.lr_scheduler.LRScheduler),
+                 issubclass(t.optim.lr_scheduler.StepLR, t.optim.lr_scheduler._LRScheduler)]  # fmt: skip
+        return rates, kinds, schedule.state_dict()["epochs"]
+
+    assert run(dt) == run(torch)

@@ -105,7 +105,7 @@ def eye_(tensor):
     return tensor.copy_(_ops.eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
 
 
-def _fans(tensor) -> tuple[int, int]:
+def _calculate_fan_in_and_fan_out(tensor) -> tuple[int, int]:
     """How many inputs and outputs each unit has."""
     if tensor.ndim < 2:
         raise ValueError(
@@ -117,22 +117,23 @@ def _fans(tensor) -> tuple[int, int]:
     return tensor.shape[1] * field, tensor.shape[0] * field
 
 
-def _fan(tensor, mode: str) -> int:
+def _calculate_correct_fan(tensor, mode: str) -> int:
+    mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
-    return _fans(tensor)[mode == "fan_out"]
+    return _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
 
 
 def xavier_uniform_(tensor, gain=1.0, generator=None):
     """Uniform numbers that keep the variance in both directions (Glorot and Bengio, 2010)."""
-    fan_in, fan_out = _fans(tensor)
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     bound = math.sqrt(3.0) * gain * math.sqrt(2.0 / (fan_in + fan_out))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor, gain=1.0, generator=None):
     """Normal numbers that keep the variance in both directions (Glorot and Bengio, 2010)."""
-    fan_in, fan_out = _fans(tensor)
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / (fan_in + fan_out)), generator)
 
 
@@ -141,7 +142,11 @@ def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gene
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
         return tensor
-    bound = math.sqrt(3.0) * calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
+    bound = (
+        math.sqrt(3.0)
+        * calculate_gain(nonlinearity, a)
+        / math.sqrt(_calculate_correct_fan(tensor, mode))
+    )
     return uniform_(tensor, -bound, bound, generator)
 
 
@@ -150,7 +155,7 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gener
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
         return tensor
-    std = calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
+    std = calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
     return normal_(tensor, 0.0, std, generator)
 
 

@@ -8,7 +8,13 @@ from math import cos, pi
 
 from .composed import ChainedScheduler, ReduceLROnPlateau, SequentialLR
 from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
-from .schedule import EPOCH_DEPRECATION_WARNING, LambdaLR, LRScheduler, MultiplicativeLR
+from .schedule import (
+    EPOCH_DEPRECATION_WARNING,
+    LambdaLR,
+    LRScheduler,
+    MultiplicativeLR,
+    _LRScheduler,
+)
 
 __all__ = [
     "ChainedScheduler", "CosineAnnealingWarmRestarts", "CyclicLR", "LRScheduler", "LambdaLR",

@@ -137,6 +137,10 @@ class LRScheduler:
         return rates_of(self.optimizer)
 
 
+class _LRScheduler(LRScheduler):
+    """The base class's name in programs of before PyTorch 2.0; the schedules here derive from the other."""
+
+
 class _OfFunctions(LRScheduler):
     """A function of the epoch for each group, or one for all. State is kept of objects, not of functions."""
 
