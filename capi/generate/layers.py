@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from . import expr, signature
+from . import expr, python_bases, signature
 from .model import (
     Argument,
     Check,
@@ -205,6 +205,7 @@ def _check_names(layer: Layer) -> None:
         _refuse_unknown(text, known)
     python = layer.python
     known |= {a.name for a in (*python.args, *python.inputs)}
+    known |= set(python_bases.attributes(layer.name))
     texts = [*(c.condition for c in python.checks), *python.set.values(), python.forward or "0"]
     texts += [*python.tuples, *python.given.values(), python.frozen or "0"]
     for text in [*texts, *(condition for condition, _ in layer.extra_repr)]:

@@ -11,7 +11,7 @@ import json
 import re
 import textwrap
 
-from . import expr, layers, python
+from . import expr, layers, python, python_bases
 from .model import Argument, Check, Layer, PythonConstructor, Schema, Tensor
 from .text import GENERATED
 
@@ -29,6 +29,7 @@ from ...autograd.grad_mode import no_grad
 from .. import functional
 from ..parameter import Parameter
 from .arguments import all_between, split_sizes
+from .bases import RNNCellBase, _WithStatistics, _ConvNd, _ConvTransposeNd
 from .module import Module
 '''
 
@@ -36,6 +37,7 @@ from .module import Module
 def generate(schema: Schema) -> dict[str, str]:
     parts = [_HEAD]
     generated = [layer for layer in schema.layers.values() if not layer.header]
+    parts += [_base_class(schema, *each) for each in python_bases.PRINTED.items()]
     parts += [_class(schema, layer) for layer in generated]
     names = "".join(f'{INDENT}"{layer.name}",\n' for layer in generated)
     parts.append(f"__all__ = [\n{names}]\n")
@@ -86,29 +88,60 @@ class _Functional(expr.Printer):
         return f"functional.{function}({', '.join(arguments)})"
 
 
+def _base_class(schema: Schema, name: str, printed: python_bases.Printed) -> str:
+    methods = _methods(schema, schema.layers[printed.row], printed.base)
+    parts = [methods[part] for part in printed.parts.split() if part in methods]
+    head = [f"class {name}({printed.base}):", f'{INDENT}"""{printed.doc}"""']
+    return "\n".join([*head, *(line for part in parts for line in ("", *indented(part)))])
+
+
 def _class(schema: Schema, layer: Layer) -> str:
+    base = python_bases.base_of(layer.name)
     lines = [
-        f"class {layer.name}(Module):",
+        f"class {layer.name}({base.name}):",
         *indented(documented(layer.doc, layer.python.args, layer.python.words)),
-        "",
     ]
     if layer.activation:
-        lines += [f'{INDENT}_activation = "{layer.activation}"', ""]
+        lines += ["", f'{INDENT}_activation = "{layer.activation}"']
     if layer.relu_limit:
-        lines += [f"{INDENT}_limit = {_LIMITS.get(layer.relu_limit, layer.relu_limit)}", ""]
-    lines += indented(_constructor(schema, layer))
-    if layer.state:
-        lines += ["", *indented(_reset(schema, layer))]
-    lines += ["", *indented(_forward(schema, layer))]
-    if layer.forward_activated:
-        lines += ["", *indented(_forward_activated(schema, layer))]
-    if layer.forward_relu:
-        lines += ["", *indented(_forward_relu(schema, layer))]
-    if layer.extra_repr:
-        lines += ["", *indented(_extra_repr(schema, layer))]
+        lines += ["", f"{INDENT}_limit = {_LIMITS.get(layer.relu_limit, layer.relu_limit)}"]
+    inherited = _inherited(schema, base.name)
+    for name, method in _methods(schema, layer, base.name, base.given).items():
+        lines += ["", *indented(method)] if method and method != inherited.get(name) else []
     for c in layer.python.constructors:
         lines += ["", *indented(_class_method(schema, c))]
     return "\n".join(lines)
+
+
+def _methods(schema: Schema, layer: Layer, base: str, given: str = "") -> dict[str, list[str]]:
+    """By name, of a class with that base. A constructor by hand, which is `given` its arguments, comes with the methods
+    that make and show what it makes."""
+    out = {"__init__": _constructor(schema, layer, base, given)}
+    if layer.state and not given:
+        out["reset_parameters"] = _reset(schema, layer)
+    if _looked_at(layer):
+        out["_check_input_dim"] = _check_input_dim(schema, layer)
+    if _is_convolution(layer):
+        out["_conv_forward"] = _conv_forward(layer)
+    out["forward"] = _forward(schema, layer)
+    if layer.forward_activated:
+        out["_forward_activated"] = _forward_activated(schema, layer)
+    if layer.forward_relu:
+        out["_forward_relu"] = _forward_relu(schema, layer)
+    if layer.extra_repr:
+        out["extra_repr"] = _extra_repr(schema, layer)
+    return out
+
+
+def _inherited(schema: Schema, name: str) -> dict[str, list[str]]:
+    """The methods of a base class, and of those before it."""
+    if name not in python_bases.PRINTED:
+        return {}
+    printed = python_bases.PRINTED[name]
+    own = _methods(schema, schema.layers[printed.row], printed.base)
+    return _inherited(schema, printed.base) | {
+        part: own.get(part) for part in printed.parts.split()
+    }
 
 
 def indented(lines: list[str]) -> list[str]:
@@ -148,21 +181,56 @@ def _state_names(layer: Layer) -> set[str]:
     return {s.name for s in layer.state}
 
 
-def _constructor(schema: Schema, layer: Layer) -> list[str]:
+def _constructor(schema: Schema, layer: Layer, base: str, given: str) -> list[str]:
+    """Empty where that of the base class is the same."""
+    p = layer.python
+    arguments = "*args, **kwargs" if p.any_arguments else signature(p.args)
+    head = f"def __init__(self{', ' if arguments else ''}{arguments}):"
+    if given:
+        kept = [_keep(a) for a in p.args if a.name not in re.findall(r"\w+", given)]
+        return [head, *indented([*_lists(layer, True), f"super().__init__({given})", *kept])]
+    first, steps = ["super().__init__()"], _steps(schema, layer)
+    if before := _constructor_before(schema, base):
+        done = _steps(schema, before)
+        if steps == done and arguments == signature(before.python.args):
+            return []
+        # A warning names the line that calls, so it is given here.
+        first = _old_reduction(layer) + [f"super().__init__({_handed_on(layer, before)})"]
+        steps = [step for step in steps if step not in done]
+    return [head, *indented([*first, *(line for step in steps for line in step)])]
+
+
+def _constructor_before(schema: Schema, base: str) -> Layer | None:
+    """The row whose constructor a base class has."""
+    while base in python_bases.PRINTED:
+        printed = python_bases.PRINTED[base]
+        if "__init__" in printed.parts:
+            return schema.layers[printed.row]
+        base = printed.base
+    return None
+
+
+def _handed_on(layer: Layer, before: Layer) -> str:
+    """The arguments of the base class that a layer has, too."""
+    own, given, by_name = {a.name for a in layer.python.args} - _OLD_REDUCTION, [], False
+    for a in before.python.args:
+        by_name = by_name or a.keyword_only or a.name not in own
+        if a.name in own:
+            given.append(f"{a.name}={a.name}" if by_name else a.name)
+    return ", ".join(given)
+
+
+def _steps(schema: Schema, layer: Layer) -> list[list[str]]:
+    """What a constructor does, each step of some lines."""
     p, plain = layer.python, Printer(schema, {})
-    given = "*args, **kwargs" if p.any_arguments else signature(p.args)
-    lines = [f"def __init__(self{', ' if given else ''}{given}):"]
-    body = ["super().__init__()", *_lists(layer)]
-    for check in (*layer.checks, *p.checks):
-        body += refuse(plain, check)
-    body += python.old_reduction("reduction") if _OLD_REDUCTION & {a.name for a in p.args} else []
-    body += [f"{name} = {plain.print(value)}" for name, value in p.set.items()]
-    body += [_keep(a) for a in p.args if not _is_used_up(layer, a)]
-    for s in layer.state:
-        body += _new_state(layer, plain, s)
-    given = "".join(f"if {name} is None: " for name in p.given.values())
-    body += [f"{given}self.reset_parameters()"] if layer.state else []
-    return lines + indented(body)
+    steps = [lists] if (lists := _lists(layer)) else []
+    steps += [refuse(plain, check) for check in (*layer.checks, *p.checks)]
+    steps += [old] if (old := _old_reduction(layer)) else []
+    steps += [[f"{name} = {plain.print(value)}"] for name, value in p.set.items()]
+    steps += [[_keep(a)] for a in p.args if not _is_used_up(layer, a)]
+    steps += [_new_state(layer, plain, s) for s in layer.state]
+    unless = "".join(f"if {name} is None: " for name in p.given.values())
+    return [*steps, [f"{unless}self.reset_parameters()"]] if layer.state else steps
 
 
 def refuse(printer: Printer, c: Check) -> list[str]:
@@ -182,18 +250,25 @@ def _is_used_up(layer: Layer, a: Argument) -> bool:
 _OLD_REDUCTION = {"size_average", "reduce"}
 
 
+def _old_reduction(layer: Layer) -> list[str]:
+    has_it = _OLD_REDUCTION & {a.name for a in layer.python.args}
+    return python.old_reduction("reduction") if has_it else []
+
+
 def _is_place(a: Argument) -> bool:
     return a.name in ("device", "dtype")
 
 
-def _lists(layer: Layer) -> list[str]:
+def _lists(layer: Layer, is_checked_later: bool = False) -> list[str]:
     """Lists whose entries the layer itself looks at become tuples, and factors floats; other lists stay as given."""
     shapes = [entry for s in layer.state for entry in s.shape]
     looked_into = expr.lists_looked_into(", ".join([*layer.let.values(), *shapes]))
     lines = []
     for a in (a for a in layer.args if a.kind.list):
         if a.name in layer.python.words:
-            lines += _words(a.name, layer.python.words[a.name])
+            given = layer.python.words[a.name]
+            is_list = f"if not isinstance({a.name}, str):"
+            lines += [is_list] if is_checked_later else _words(a.name, given)
         if a.kind.base == "f64":
             lines += [
                 f"if isinstance({a.name}, (tuple, list)):",
@@ -249,6 +324,7 @@ def _members(layer: Layer) -> dict[str, str]:
     """How expressions in methods say the layer's arguments, state and constants."""
     args = layer.python.args
     out = {a.name: f"self.{python.safe(a.name)}" for a in args}
+    out |= {n: f"self.{n}" for n in python_bases.attributes(layer.name)}
     out |= {a.name: f'self._buffers["{a.name}"]' for a in args if a.kind.base == "tensor"}
     for s in layer.state:
         registry = "_buffers" if s.buffer else "_parameters"
@@ -300,8 +376,47 @@ def _read_parameters(layer: Layer, text: str) -> list[str]:
 
 
 def _forward(schema: Schema, layer: Layer) -> list[str]:
-    body = _body(schema, layer, layer.forward)
+    if _is_convolution(layer):
+        text = "weight, bias"
+        body = [*_read_parameters(layer, text), f"return self._conv_forward(input, {text})"]
+    else:
+        body = _body(schema, layer, layer.forward)
     return [f"def forward(self, {signature(layer.python.inputs)}):", *indented(body)]
+
+
+def _is_convolution(layer: Layer) -> bool:
+    """Whether its forward goes by a method that programs override."""
+    return python_bases.base_of(layer.name).name == "_ConvNd"
+
+
+def _conv_forward(layer: Layer) -> list[str]:
+    variables = _members(layer) | {n: n for n in ("input", "weight", "bias")}
+    result = _Functional(variables).print(layer.python.forward)
+    return [
+        "def _conv_forward(self, input, weight, bias):",
+        f'{INDENT}"""forward, by a weight and a bias that are given."""',
+        f"{INDENT}return {result}",
+    ]
+
+
+def _looked_at(layer: Layer) -> list[Check]:
+    """What a method that programs override checks of a norm's input."""
+    if python_bases.base_of(layer.name).name not in ("_BatchNorm", "_InstanceNorm"):
+        return []
+    return [c for c in layer.input_checks if not _parameters_in(layer, c.condition)]
+
+
+def _check_input_dim(schema: Schema, layer: Layer) -> list[str]:
+    lets = Printer(schema, {})
+    printer = Printer(
+        schema, {"input": "input"} | {n: lets.print(value) for n, value in layer.let.items()}
+    )
+    body = [line for check in _looked_at(layer) for line in refuse(printer, check)]
+    return [
+        "def _check_input_dim(self, input):",
+        f'{INDENT}"""Refuses an input of other dimensions."""',
+        *indented(body),
+    ]
 
 
 def _forward_relu(schema: Schema, layer: Layer) -> list[str]:
@@ -323,8 +438,10 @@ def _body(schema: Schema, layer: Layer, forward: str, more: tuple[str, ...] = ()
         body.append("b = self._buffers")
         variables |= {n: f'b["{n}"]' for n in buffers}
     printer = Printer(schema, variables)
+    looked_at = _looked_at(layer)
+    body += ["self._check_input_dim(input)"] if looked_at else []
     for check in layer.input_checks:
-        body += refuse(printer, check)
+        body += refuse(printer, check) if check not in looked_at else []
     if layer.each_training_step:
         state = [n for n in expr.names(layer.each_training_step) if n in _state_names(layer)]
         given = "".join(f" and {variables[n]} is not None" for n in state)

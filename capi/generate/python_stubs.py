@@ -302,7 +302,7 @@ def _functional(plan: Plan) -> str:
 def _modules(schema: Schema) -> str:
     """Which file has which class; those written by hand come before those of the schema."""
     found: dict[str, str] = {}
-    for file in ("module", "container", "activation", "rnn", "transformer"):
+    for file in ("module", "container", "activation", "bases", "batchnorm", "rnn", "transformer"):
         for node in _parse(f"nn/modules/{file}.py").body:
             if isinstance(node, ast.ClassDef) and node.name[0] != "_":
                 found[node.name] = file

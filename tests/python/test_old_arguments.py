@@ -325,13 +325,49 @@ def test_sparse_is_a_namespace_of_refusals(both, same):
         sparse.mm  # noqa: B018
 
 
-def test_synchronised_norms_are_refused():
-    for make in (
-        lambda: dt.nn.SyncBatchNorm(3),
-        lambda: dt.nn.SyncBatchNorm.convert_sync_batchnorm(dt.nn.Module()),
-    ):
-        with pytest.raises(NotImplementedError, match="SyncBatchNorm"):
-            make()
+def test_synchronised_norms(both, same):
+    """Of a program that runs alone, as each does here."""
+
+    def run(t):
+        nn = t.nn
+        shared = nn.BatchNorm1d(3)
+        net = nn.Sequential(
+            nn.Linear(2, 3),
+            shared,
+            nn.Sequential(nn.BatchNorm1d(3, affine=False).eval(), nn.ReLU()),
+        )
+        with t.no_grad():
+            net[0].weight.copy_(t.arange(6.0).reshape(3, 2))
+            net[0].bias.fill_(0.5)
+        made = nn.SyncBatchNorm.convert_sync_batchnorm(net, "group")
+        x = t.arange(8.0).reshape(4, 2)
+        out = [
+            made(x),
+            *made.buffers(),
+            made[1].weight is shared.weight,
+            made[1].running_var is shared.running_var,
+        ]
+        out += [
+            made is net,
+            made[2][0].training,
+            made[1].process_group,
+            repr(made),
+            list(made.state_dict()),
+        ]
+        alone = nn.SyncBatchNorm.convert_sync_batchnorm(nn.BatchNorm2d(2, momentum=None))
+        out += [alone(t.arange(16.0).reshape(1, 2, 2, 4)), alone.num_batches_tracked]
+        for x in (t.ones(2), t.ones(2, 0)):
+            with pytest.raises(ValueError) as error:
+                alone(x)
+            out.append(str(error.value))
+        norms = nn.modules.batchnorm
+        return [
+            *out,
+            issubclass(nn.SyncBatchNorm, norms._BatchNorm),
+            isinstance(alone, norms._NormBase),
+        ]
+
+    same(*both(run))
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 9])

@@ -39,6 +39,207 @@ def test_groups_of_layers(torch, text):
         assert found[0] == found[1], layer
 
 
+def test_bases_of_layers(torch):
+    """Each layer derives from those of PyTorch's base classes that it does there."""
+    for name in dt.nn.modules.__all__:
+        theirs, ours = getattr(torch.nn, name), getattr(dt.nn, name)
+        for place in ("conv", "batchnorm", "instancenorm", "dropout", "loss", "pooling", "rnn"):
+            bases = {k.__name__ for k in theirs.__mro__ if k.__module__.endswith(place)}
+            for base in bases:
+                if base != name and hasattr(getattr(dt.nn.modules, place), base):
+                    assert issubclass(ours, getattr(getattr(dt.nn.modules, place), base)), (
+                        name,
+                        base,
+                    )
+    pairs = [("conv", "_ConvNd", "Conv2d"), ("loss", "_WeightedLoss", "BCELoss"), ("loss", "_Loss", "HuberLoss"),
+             ("pooling", "_MaxPoolNd", "MaxPool1d"), ("rnn", "RNNCellBase", "GRUCell")]  # fmt: skip
+    for place, base, layer in pairs:
+        kind = getattr(getattr(dt.nn.modules, place), base)
+        assert issubclass(getattr(dt.nn, layer), kind) and not issubclass(dt.nn.Linear, kind)
+
+
+@pytest.mark.filterwarnings("ignore:size_average and reduce")
+def test_layers_of_ones_own(both, same):
+    """What programs derive from the base classes."""
+
+    def run(t):
+        nn, F = t.nn, t.nn.functional
+        pair = nn.modules.utils._pair
+
+        class Conv(nn.modules.conv._ConvNd):
+            def __init__(self, i, o, k, stride=1, padding=0, dilation=1, groups=1, bias=True):
+                super().__init__(
+                    i,
+                    o,
+                    pair(k),
+                    pair(stride),
+                    pair(padding),
+                    pair(dilation),
+                    False,
+                    pair(0),
+                    groups,
+                    bias,
+                    "zeros",
+                )
+
+            def forward(self, x):
+                return F.conv2d(x, self.weight, self.bias, self.stride, self.padding, groups=2)
+
+        class Transposed(nn.modules.conv._ConvTransposeNd):
+            def forward(self, x):
+                return F.conv_transpose1d(x, self.weight, self.bias, groups=2)
+
+        class Focal(nn.modules.loss._WeightedLoss):
+            def __init__(self, gamma=2.0, **settings):
+                super().__init__(**settings)
+                self.gamma = gamma
+
+            def forward(self, x, y):
+                p = F.nll_loss(x, y, self.weight, reduction="none")
+                loss = p**self.gamma
+                return loss.mean() if self.reduction == "mean" else loss.sum()
+
+        class Squares(nn.modules.loss._Loss):
+            def forward(self, x, y):
+                return F.mse_loss(x, y, reduction=self.reduction)
+
+        class Cell(nn.RNNCellBase):
+            def __init__(self, i, h):
+                super().__init__(i, h, bias=True, num_chunks=2)
+
+        class Norm(nn.modules.batchnorm._BatchNorm):
+            def _check_input_dim(self, x):
+                if x.dim() != 3:
+                    raise ValueError(f"{x.dim()} dimensions")
+
+        class Pool(nn.modules.pooling._MaxPoolNd):
+            def forward(self, x):
+                return F.max_pool1d(x, self.kernel_size, self.stride, self.padding)
+
+        class Mean(nn.modules.pooling._AdaptiveAvgPoolNd):
+            def forward(self, x):
+                return F.adaptive_avg_pool1d(x, self.output_size)
+
+        class Drop(nn.modules.dropout._DropoutNd):
+            def forward(self, x):
+                return x * (1 - self.p)
+
+        x, y = t.arange(12.0).reshape(1, 2, 6) / 7, t.tensor([[0, 1, 1, 0, 1, 0]])
+        conv, up, cell, norm = (
+            Conv(2, 4, 3, padding=1, groups=2),
+            Transposed(2, 4, (3,), (1,), (0,), (1,), True, (0,), 2, True, "zeros"),
+            Cell(3, 4),
+            Norm(2),
+        )
+        bounds = [
+            bool(p.abs().max() <= b)
+            for layer, b in ((conv, 3**-1), (up, 6**-0.5), (cell, 0.5))
+            for p in layer.parameters()
+        ]
+        shapes = [tuple(p.shape) for layer in (conv, up, cell, norm) for p in layer.parameters()]
+        with t.no_grad():
+            for p in (*conv.parameters(), *up.parameters()):
+                p.fill_(0.5)
+        out = [
+            conv(x.reshape(1, 2, 2, 3)),
+            up(x),
+            norm(x),
+            Pool(2, 1)(x),
+            Mean(2)(x),
+            Drop(0.25)(x),
+        ]
+        out += [
+            Focal(weight=t.tensor([1.0, 2.0]))(x, y),
+            Focal(size_average=False)(x, y),
+            Squares(reduction="sum")(x, x + 1),
+        ]
+        shown = [
+            repr(layer)
+            for layer in (conv, up, cell, norm, Pool(2), Mean(2), Drop(), Conv(2, 2, 2, bias=False))
+        ]
+        refused = []
+        for call in (
+            lambda: Conv(3, 4, 3, groups=2),
+            lambda: Conv(4, 3, 3, groups=2),
+            lambda: Conv(2, 2, 1, groups=0),
+            lambda: Transposed(2, 4, (3,), (1,), (0,), (1,), True, (0,), 1, True, "reflect"),
+            lambda: norm(x[0]),
+            lambda: nn.modules.batchnorm._NormBase(3)._check_input_dim(x),
+            lambda: nn.Conv2d(2, 2, 3, 2, "same"),
+        ):
+            with pytest.raises((ValueError, NotImplementedError)) as error:
+                call()
+            refused.append(str(error.value))
+        return out, bounds, shapes, shown, refused, list(cell.state_dict())
+
+    same(*both(run))
+
+
+@pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel")
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_forward_of_convolutions(both, same, dims):
+    """It goes by a method that programs call and override, of a class or of one layer."""
+
+    def run(t):
+        nn, kind = t.nn, getattr(t.nn, f"Conv{dims}d")
+        x = t.arange(2.0 * 5**dims).reshape(1, 2, *[5] * dims) / 50
+
+        class Standardized(kind):
+            def forward(self, x):
+                return self._conv_forward(x, self.weight - self.weight.mean(), None)
+
+        class Doubled(kind):
+            def _conv_forward(self, input, weight, bias):
+                return super()._conv_forward(input, 2 * weight, bias)
+
+        out = []
+        for settings in (
+            {},
+            {"padding": 1},
+            {"padding": "same", "dilation": 2},
+            {"padding": "valid"},
+        ):
+            for mode in ("zeros", "circular", "reflect"):
+                for made in (kind, Standardized, Doubled):
+                    conv = made(2, 2, 2, padding_mode=mode, **settings)
+                    with t.no_grad():
+                        conv.weight.copy_(
+                            t.arange(conv.weight.numel()).reshape(conv.weight.shape) / 9
+                        )
+                        conv.bias.fill_(0.5)
+                    out += [conv(x), list(conv._reversed_padding_repeated_twice)]
+                    out += [conv.transposed, conv.output_padding]
+        conv._conv_forward = lambda input, weight, bias: input + 1
+        back = getattr(nn, f"ConvTranspose{dims}d")(2, 2, 3, padding=1, output_padding=0)
+        out += [nn.Sequential(conv, nn.ReLU())(x), back.transposed, back.output_padding]
+        return [*out, list(back._reversed_padding_repeated_twice)]
+
+    same(*both(run))
+
+
+def test_norms_whose_check_is_overridden(both, same):
+    """Also where Sequential has one kernel for a norm and what follows it."""
+
+    def run(t):
+        nn, x, out = t.nn, t.arange(24.0).reshape(2, 3, 4), []
+
+        class AnyNorm(nn.BatchNorm2d):
+            def _check_input_dim(self, input):
+                out.append(input.dim())
+
+        class AnyInstance(nn.InstanceNorm1d):
+            def _check_input_dim(self, input):
+                out.append(input.dim())
+
+        one = nn.BatchNorm2d(3)
+        one._check_input_dim = lambda input: out.append("asked")
+        for norm in (AnyNorm(3), one, AnyInstance(3)):
+            out += [norm(x), nn.Sequential(norm, nn.ReLU())(x)]
+        return out
+
+    same(*both(run))
+
+
 def test_export_is_refused():
     """Programs that only import torch.onnx run."""
     onnx = importlib.import_module("dumbtorch.onnx")

@@ -8,6 +8,7 @@ from . import places as _places
 from . import utils as utils
 from .activation import MultiheadAttention
 from .adaptive import AdaptiveLogSoftmaxWithLoss
+from .bases import RNNCellBase
 from .batchnorm import SyncBatchNorm
 from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .cross_map import CrossMapLRN2d
@@ -31,7 +32,7 @@ from .transformer import (
 __all__ = [
     "AdaptiveLogSoftmaxWithLoss", "CrossMapLRN2d", "GRU", "LSTM", "LinearCrossEntropyLoss",
     "LinearCrossEntropyOptions", "Module", "ModuleDict", "ModuleList", "MultiheadAttention",
-    "ParameterDict", "ParameterList", "RNN", "RNNBase", "Sequential", "SyncBatchNorm",
+    "ParameterDict", "ParameterList", "RNN", "RNNBase", "RNNCellBase", "Sequential", "SyncBatchNorm",
     "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
     "TransformerEncoderLayer", "TripletMarginWithDistanceLoss",
 ]  # fmt: skip

@@ -103,6 +103,7 @@ from .layers import RMSNorm as RMSNorm
 from .rnn import RNN as RNN
 from .rnn import RNNBase as RNNBase
 from .layers import RNNCell as RNNCell
+from .bases import RNNCellBase as RNNCellBase
 from .layers import RReLU as RReLU
 from .layers import ReLU as ReLU
 from .layers import ReLU6 as ReLU6
@@ -124,6 +125,7 @@ from .layers import Softmin as Softmin
 from .layers import Softplus as Softplus
 from .layers import Softshrink as Softshrink
 from .layers import Softsign as Softsign
+from .batchnorm import SyncBatchNorm as SyncBatchNorm
 from .layers import Tanh as Tanh
 from .layers import Tanhshrink as Tanhshrink
 from .layers import Threshold as Threshold

@@ -1,75 +1,56 @@
-"""What batch norms have in common, besides what the schema says of each."""
+"""The batch norm of several processes; the others are generated from the schema."""
 
 from __future__ import annotations
 
-from ... import _ops
-from .layers import (
-    BatchNorm1d,
-    BatchNorm2d,
-    BatchNorm3d,
-    InstanceNorm1d,
-    InstanceNorm2d,
-    InstanceNorm3d,
-)
-from .module import Module
+from ...autograd.grad_mode import no_grad
+from .layers import _BatchNorm, _NormBase  # noqa: F401  where PyTorch has them
 
 
-class _Group(type):
-    """Several classes, for isinstance and issubclass."""
+class SyncBatchNorm(_BatchNorm):
+    """A BatchNorm whose statistics are those of all processes that train together; here each is alone.
 
-    def __instancecheck__(cls, x) -> bool:
-        return isinstance(x, cls._members)
-
-    def __subclasscheck__(cls, kind) -> bool:
-        return issubclass(kind, cls._members)
-
-
-class _BatchNorm(metaclass=_Group):
-    """The batch norms."""
-
-    _members = BatchNorm1d, BatchNorm2d, BatchNorm3d
-
-
-class SyncBatchNorm:
-    """Not supported: its statistics are those of several processes."""
-
-    _REFUSAL = (
-        "SyncBatchNorm: programs run in one process, where BatchNorm's statistics are the same"
-    )
+    Args:
+        num_features: Size of dimension 1.
+        eps: Added to the variance.
+        momentum: The share of a batch in the running statistics; absent: they are the mean over all batches so far.
+        affine: Whether there are a weight and a bias.
+        track_running_stats: Keep running statistics, for evaluation.
+        process_group: Changes nothing.
+        bias: Whether there is a bias.
+    """
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True,
                  process_group=None, device=None, dtype=None, *, bias=True):  # fmt: skip
-        raise NotImplementedError(self._REFUSAL)
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
+        self.process_group = process_group
+
+    def _check_input_dim(self, input):
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+        self._check_non_zero_input_channels(input)
+
+    def _check_non_zero_input_channels(self, input):
+        if input.size(1) == 0:
+            raise ValueError("SyncBatchNorm number of input channels should be non-zero")
 
     @classmethod
     def convert_sync_batchnorm(cls, module, process_group=None):
-        """Not supported."""
-        raise NotImplementedError(cls._REFUSAL)
+        """The module with a SyncBatchNorm, of the same tensors, in the place of each batch norm in it."""
+        out = _converted(module, process_group) if isinstance(module, _BatchNorm) else module
+        for name, child in module.named_children():
+            out.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return out
 
 
-class _NormBase(metaclass=_Group):
-    """The layers with running statistics."""
-
-    _members = *_BatchNorm._members, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
-
-
-def reset_running_stats(self) -> None:
-    """Means of 0 and variances of 1, of no batches."""
-    if self.track_running_stats:
-        _ops.zero_(self.running_mean)
-        _ops.fill_(self.running_var, 1)
-        _ops.zero_(self.num_batches_tracked)
-
-
-def _load_from_state_dict(self, state_dict, prefix, local_metadata, *lists) -> None:
-    """State dicts of the first version have no number of batches, nor have those that tell no version."""
-    name = prefix + "num_batches_tracked"
-    if self.track_running_stats and local_metadata.get("version", 1) < 2:
-        state_dict.setdefault(name, self.num_batches_tracked)
-    Module._load_from_state_dict(self, state_dict, prefix, local_metadata, *lists)
-
-
-for _cls in _NormBase._members:
-    _cls.reset_running_stats = reset_running_stats
-    _cls._load_from_state_dict = _load_from_state_dict
-    _cls._version = 2
+def _converted(norm: _BatchNorm, process_group) -> SyncBatchNorm:
+    settings = norm.num_features, norm.eps, norm.momentum, norm.affine, norm.track_running_stats
+    out = SyncBatchNorm(*settings, process_group)
+    with no_grad():
+        if norm.affine:
+            out.weight, out.bias = norm.weight, norm.bias
+        for name in ("running_mean", "running_var", "num_batches_tracked"):
+            setattr(out, name, getattr(norm, name))
+    out.training = norm.training
+    return out

@@ -9,8 +9,181 @@ from ...autograd.grad_mode import no_grad
 from .. import functional
 from ..parameter import Parameter
 from .arguments import all_between, split_sizes
+from .bases import RNNCellBase, _WithStatistics, _ConvNd, _ConvTransposeNd
 from .module import Module
 
+
+
+class _NormBase(_WithStatistics):
+    """What batch and instance norms have in common."""
+
+    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        self.register_parameter("weight", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine else None)
+        self.register_parameter("bias", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine and bias else None)
+        self.register_buffer("running_mean", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
+        self.register_buffer("running_var", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
+        self.register_buffer("num_batches_tracked", _ops.empty((), dtype=_ops.DTYPE.named('int64'), device=device) if track_running_stats else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws initial values."""
+        with no_grad():
+            if self._parameters["weight"] is not None:
+                _ops.fill_(self._parameters["weight"], 1)
+            if self._parameters["bias"] is not None:
+                _ops.zero_(self._parameters["bias"])
+            if self._buffers["running_mean"] is not None:
+                _ops.zero_(self._buffers["running_mean"])
+            if self._buffers["running_var"] is not None:
+                _ops.fill_(self._buffers["running_var"], 1)
+            if self._buffers["num_batches_tracked"] is not None:
+                _ops.zero_(self._buffers["num_batches_tracked"])
+
+    def extra_repr(self):
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+
+
+class _BatchNorm(_NormBase):
+    """A batch norm of inputs that _check_input_dim lets pass."""
+
+    def forward(self, input):
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
+        b = self._buffers
+        self._check_input_dim(input)
+        if self.training and b["num_batches_tracked"] is not None:
+            with no_grad():
+                _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
+        return _ops.batch_norm(input, b["running_mean"] if ((not self.training) or self.track_running_stats) else None, b["running_var"] if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((b["running_mean"] is None) and (b["running_var"] is None)), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
+
+    def _forward_relu(self, input, addend, limit):
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
+        b = self._buffers
+        self._check_input_dim(input)
+        if self.training and b["num_batches_tracked"] is not None:
+            with no_grad():
+                _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
+        return _ops.batch_norm_relu(input, b["running_mean"] if ((not self.training) or self.track_running_stats) else None, b["running_var"] if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((b["running_mean"] is None) and (b["running_var"] is None)), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps, addend, limit)
+
+
+class _InstanceNorm(_NormBase):
+    """What instance norms have in common."""
+
+    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None, *, bias=True):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, bias=bias, device=device, dtype=dtype)
+
+
+class _DropoutNd(Module):
+    """What the layers that drop have in common."""
+
+    def __init__(self, p=0.5, inplace=False):
+        super().__init__()
+        if not ((p >= 0) and (p <= 1)):
+            raise ValueError("dropout probability has to be between 0 and 1")
+        self.p = p
+        self.inplace = inplace
+
+    def extra_repr(self):
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class _Loss(Module):
+    """What losses have in common."""
+
+    def __init__(self, size_average=None, reduce=None, reduction='mean'):
+        super().__init__()
+        if size_average is not None or reduce is not None:
+            reduction = reduction_of(size_average, reduce)
+        self.reduction = reduction
+
+
+class _WeightedLoss(_Loss):
+    """What losses with a factor for each class have in common."""
+
+    def __init__(self, weight=None, size_average=None, reduce=None, reduction='mean'):
+        if size_average is not None or reduce is not None:
+            reduction = reduction_of(size_average, reduce)
+        super().__init__(reduction=reduction)
+        self.register_buffer("weight", weight)
+
+
+class _MaxPoolNd(Module):
+    """What the layers MaxPool have in common."""
+
+    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
+        super().__init__()
+        stride = kernel_size if (stride is None) else stride
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.dilation = dilation
+        self.return_indices = return_indices
+        self.ceil_mode = ceil_mode
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+
+
+class _MaxUnpoolNd(Module):
+    """What the layers MaxUnpool have in common."""
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class _AvgPoolNd(Module):
+    """What the layers AvgPool have in common."""
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class _LPPoolNd(Module):
+    """What the layers LPPool have in common."""
+
+    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def extra_repr(self):
+        return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
+
+
+class _AdaptiveAvgPoolNd(Module):
+    """What the layers AdaptiveAvgPool have in common."""
+
+    def __init__(self, output_size):
+        super().__init__()
+        self.output_size = output_size
+
+    def extra_repr(self):
+        return f"output_size={self.output_size}"
+
+
+class _AdaptiveMaxPoolNd(Module):
+    """What the layers AdaptiveMaxPool have in common."""
+
+    def __init__(self, output_size, return_indices=False):
+        super().__init__()
+        self.output_size = output_size
+        self.return_indices = return_indices
+
+    def extra_repr(self):
+        return f"output_size={self.output_size}"
 
 
 class Linear(Module):
@@ -58,7 +231,7 @@ class Linear(Module):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
-class Conv1d(Module):
+class Conv1d(_ConvNd):
     """1-d convolution of [batch, in_channels, length], or without the batch; functional.conv1d
     has the formulas.
 
@@ -78,69 +251,26 @@ class Conv1d(Module):
     """
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode='zeros', device=None, dtype=None):
-        super().__init__()
         kernel_size = int_tuple(kernel_size, 1)
         stride = int_tuple(stride, 1)
-        if isinstance(padding, str):
-            if padding not in ('valid', 'same'):
-                raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}")
-        else:
+        if not isinstance(padding, str):
             padding = int_tuple(padding, 1)
         dilation = int_tuple(dilation, 1)
-        if not (groups > 0):
-            raise ValueError("groups must be a positive integer")
-        if not ((in_channels % groups) == 0):
-            raise ValueError("in_channels must be divisible by groups")
-        if not ((out_channels % groups) == 0):
-            raise ValueError("out_channels must be divisible by groups")
-        if not ((padding_mode == "zeros") or (padding_mode == "reflect") or (padding_mode == "replicate") or (padding_mode == "circular")):
-            raise ValueError("padding_mode must be one of 'zeros', 'reflect', 'replicate' or 'circular'")
-        if not ((padding != "same") or (stride == (1,))):
-            raise ValueError("padding='same' is not supported for strided convolutions")
-        self.in_channels = in_channels
-        self.out_channels = out_channels
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding = padding
-        self.dilation = dilation
-        self.groups = groups
-        self.padding_mode = padding_mode
-        self.register_parameter("weight", Parameter(_ops.empty((out_channels, in_channels // groups, kernel_size[0]), dtype=dtype, device=device)))
-        self.register_parameter("bias", Parameter(_ops.empty((out_channels,), dtype=dtype, device=device)) if bias else None)
-        self.reset_parameters()
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, False, (0,) * len(kernel_size), groups, bias, padding_mode, device, dtype)
 
-    def reset_parameters(self):
-        """Draws initial values."""
-        fan_in = (self.in_channels // self.groups) * self.kernel_size[0]
-        bound = (1 / math.sqrt(fan_in)) if (fan_in > 0) else 0
-        with no_grad():
-            _ops.uniform_(self._parameters["weight"], -bound, bound)
-            if self._parameters["bias"] is not None:
-                _ops.uniform_(self._parameters["bias"], -bound, bound)
+    def _conv_forward(self, input, weight, bias):
+        """forward, by a weight and a bias that are given."""
+        return functional.conv1d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups) if (self.padding_mode == "zeros") else functional.conv1d(functional.pad(input, self._reversed_padding_repeated_twice, self.padding_mode), weight, bias, self.stride, [0], self.dilation, self.groups)
 
     def forward(self, input):
         try:
             weight, bias = self._parameters["weight"], self._parameters["bias"]
         except KeyError:  # deleted: a plain attribute may stand for it
             weight, bias = self.weight, self.bias
-        return functional.conv1d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups) if ((self.padding_mode == "zeros") or (self.padding == "valid")) else functional.conv1d(functional.pad(input, [(self.dilation[0] * (self.kernel_size[0] - 1)) // 2, (self.dilation[0] * (self.kernel_size[0] - 1)) - ((self.dilation[0] * (self.kernel_size[0] - 1)) // 2)] if (self.padding == "same") else [self.padding[0], self.padding[0]], self.padding_mode), weight, bias, self.stride, [0], self.dilation, self.groups)
-
-    def extra_repr(self):
-        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
-        if self.padding != (0,):
-            parts.append(f"padding={self.padding}")
-        if self.dilation != (1,):
-            parts.append(f"dilation={self.dilation}")
-        if self.groups != 1:
-            parts.append(f"groups={self.groups}")
-        if self.bias is None:
-            parts.append(f"bias=False")
-        if self.padding_mode != "zeros":
-            parts.append(f"padding_mode={self.padding_mode}")
-        return ", ".join(parts)
+        return self._conv_forward(input, weight, bias)
 
 
-class Conv2d(Module):
+class Conv2d(_ConvNd):
     """2-d convolution of [batch, in_channels, height, width], or without the batch;
     functional.conv2d has the formulas.
 
@@ -160,69 +290,26 @@ class Conv2d(Module):
     """
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode='zeros', device=None, dtype=None):
-        super().__init__()
         kernel_size = int_tuple(kernel_size, 2)
         stride = int_tuple(stride, 2)
-        if isinstance(padding, str):
-            if padding not in ('valid', 'same'):
-                raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}")
-        else:
+        if not isinstance(padding, str):
             padding = int_tuple(padding, 2)
         dilation = int_tuple(dilation, 2)
-        if not (groups > 0):
-            raise ValueError("groups must be a positive integer")
-        if not ((in_channels % groups) == 0):
-            raise ValueError("in_channels must be divisible by groups")
-        if not ((out_channels % groups) == 0):
-            raise ValueError("out_channels must be divisible by groups")
-        if not ((padding_mode == "zeros") or (padding_mode == "reflect") or (padding_mode == "replicate") or (padding_mode == "circular")):
-            raise ValueError("padding_mode must be one of 'zeros', 'reflect', 'replicate' or 'circular'")
-        if not ((padding != "same") or (stride == (1, 1))):
-            raise ValueError("padding='same' is not supported for strided convolutions")
-        self.in_channels = in_channels
-        self.out_channels = out_channels
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding = padding
-        self.dilation = dilation
-        self.groups = groups
-        self.padding_mode = padding_mode
-        self.register_parameter("weight", Parameter(_ops.empty((out_channels, in_channels // groups, kernel_size[0], kernel_size[1]), dtype=dtype, device=device)))
-        self.register_parameter("bias", Parameter(_ops.empty((out_channels,), dtype=dtype, device=device)) if bias else None)
-        self.reset_parameters()
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, False, (0,) * len(kernel_size), groups, bias, padding_mode, device, dtype)
 
-    def reset_parameters(self):
-        """Draws initial values."""
-        fan_in = ((self.in_channels // self.groups) * self.kernel_size[0]) * self.kernel_size[1]
-        bound = (1 / math.sqrt(fan_in)) if (fan_in > 0) else 0
-        with no_grad():
-            _ops.uniform_(self._parameters["weight"], -bound, bound)
-            if self._parameters["bias"] is not None:
-                _ops.uniform_(self._parameters["bias"], -bound, bound)
+    def _conv_forward(self, input, weight, bias):
+        """forward, by a weight and a bias that are given."""
+        return functional.conv2d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups) if (self.padding_mode == "zeros") else functional.conv2d(functional.pad(input, self._reversed_padding_repeated_twice, self.padding_mode), weight, bias, self.stride, [0, 0], self.dilation, self.groups)
 
     def forward(self, input):
         try:
             weight, bias = self._parameters["weight"], self._parameters["bias"]
         except KeyError:  # deleted: a plain attribute may stand for it
             weight, bias = self.weight, self.bias
-        return functional.conv2d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups) if ((self.padding_mode == "zeros") or (self.padding == "valid")) else functional.conv2d(functional.pad(input, [(self.dilation[1] * (self.kernel_size[1] - 1)) // 2, (self.dilation[1] * (self.kernel_size[1] - 1)) - ((self.dilation[1] * (self.kernel_size[1] - 1)) // 2), (self.dilation[0] * (self.kernel_size[0] - 1)) // 2, (self.dilation[0] * (self.kernel_size[0] - 1)) - ((self.dilation[0] * (self.kernel_size[0] - 1)) // 2)] if (self.padding == "same") else [self.padding[1], self.padding[1], self.padding[0], self.padding[0]], self.padding_mode), weight, bias, self.stride, [0, 0], self.dilation, self.groups)
-
-    def extra_repr(self):
-        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
-        if self.padding != (0, 0):
-            parts.append(f"padding={self.padding}")
-        if self.dilation != (1, 1):
-            parts.append(f"dilation={self.dilation}")
-        if self.groups != 1:
-            parts.append(f"groups={self.groups}")
-        if self.bias is None:
-            parts.append(f"bias=False")
-        if self.padding_mode != "zeros":
-            parts.append(f"padding_mode={self.padding_mode}")
-        return ", ".join(parts)
+        return self._conv_forward(input, weight, bias)
 
 
-class Conv3d(Module):
+class Conv3d(_ConvNd):
     """3-d convolution of [batch, in_channels, depth, height, width], or without the batch;
     functional.conv3d has the formulas.
 
@@ -242,69 +329,26 @@ class Conv3d(Module):
     """
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode='zeros', device=None, dtype=None):
-        super().__init__()
         kernel_size = int_tuple(kernel_size, 3)
         stride = int_tuple(stride, 3)
-        if isinstance(padding, str):
-            if padding not in ('valid', 'same'):
-                raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}")
-        else:
+        if not isinstance(padding, str):
             padding = int_tuple(padding, 3)
         dilation = int_tuple(dilation, 3)
-        if not (groups > 0):
-            raise ValueError("groups must be a positive integer")
-        if not ((in_channels % groups) == 0):
-            raise ValueError("in_channels must be divisible by groups")
-        if not ((out_channels % groups) == 0):
-            raise ValueError("out_channels must be divisible by groups")
-        if not ((padding_mode == "zeros") or (padding_mode == "reflect") or (padding_mode == "replicate") or (padding_mode == "circular")):
-            raise ValueError("padding_mode must be one of 'zeros', 'reflect', 'replicate' or 'circular'")
-        if not ((padding != "same") or (stride == (1, 1, 1))):
-            raise ValueError("padding='same' is not supported for strided convolutions")
-        self.in_channels = in_channels
-        self.out_channels = out_channels
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding = padding
-        self.dilation = dilation
-        self.groups = groups
-        self.padding_mode = padding_mode
-        self.register_parameter("weight", Parameter(_ops.empty((out_channels, in_channels // groups, kernel_size[0], kernel_size[1], kernel_size[2]), dtype=dtype, device=device)))
-        self.register_parameter("bias", Parameter(_ops.empty((out_channels,), dtype=dtype, device=device)) if bias else None)
-        self.reset_parameters()
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, False, (0,) * len(kernel_size), groups, bias, padding_mode, device, dtype)
 
-    def reset_parameters(self):
-        """Draws initial values."""
-        fan_in = (((self.in_channels // self.groups) * self.kernel_size[0]) * self.kernel_size[1]) * self.kernel_size[2]
-        bound = (1 / math.sqrt(fan_in)) if (fan_in > 0) else 0
-        with no_grad():
-            _ops.uniform_(self._parameters["weight"], -bound, bound)
-            if self._parameters["bias"] is not None:
-                _ops.uniform_(self._parameters["bias"], -bound, bound)
+    def _conv_forward(self, input, weight, bias):
+        """forward, by a weight and a bias that are given."""
+        return functional.conv3d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups) if (self.padding_mode == "zeros") else functional.conv3d(functional.pad(input, self._reversed_padding_repeated_twice, self.padding_mode), weight, bias, self.stride, [0, 0, 0], self.dilation, self.groups)
 
     def forward(self, input):
         try:
             weight, bias = self._parameters["weight"], self._parameters["bias"]
         except KeyError:  # deleted: a plain attribute may stand for it
             weight, bias = self.weight, self.bias
-        return functional.conv3d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups) if ((self.padding_mode == "zeros") or (self.padding == "valid")) else functional.conv3d(functional.pad(input, [(self.dilation[2] * (self.kernel_size[2] - 1)) // 2, (self.dilation[2] * (self.kernel_size[2] - 1)) - ((self.dilation[2] * (self.kernel_size[2] - 1)) // 2), (self.dilation[1] * (self.kernel_size[1] - 1)) // 2, (self.dilation[1] * (self.kernel_size[1] - 1)) - ((self.dilation[1] * (self.kernel_size[1] - 1)) // 2), (self.dilation[0] * (self.kernel_size[0] - 1)) // 2, (self.dilation[0] * (self.kernel_size[0] - 1)) - ((self.dilation[0] * (self.kernel_size[0] - 1)) // 2)] if (self.padding == "same") else [self.padding[2], self.padding[2], self.padding[1], self.padding[1], self.padding[0], self.padding[0]], self.padding_mode), weight, bias, self.stride, [0, 0, 0], self.dilation, self.groups)
-
-    def extra_repr(self):
-        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
-        if self.padding != (0, 0, 0):
-            parts.append(f"padding={self.padding}")
-        if self.dilation != (1, 1, 1):
-            parts.append(f"dilation={self.dilation}")
-        if self.groups != 1:
-            parts.append(f"groups={self.groups}")
-        if self.bias is None:
-            parts.append(f"bias=False")
-        if self.padding_mode != "zeros":
-            parts.append(f"padding_mode={self.padding_mode}")
-        return ", ".join(parts)
+        return self._conv_forward(input, weight, bias)
 
 
-class ConvTranspose1d(Module):
+class ConvTranspose1d(_ConvTransposeNd):
     """The transpose of 1-d convolution, of [batch, in_channels, length], or without the batch;
     functional.conv_transpose1d has the formulas.
 
@@ -324,41 +368,12 @@ class ConvTranspose1d(Module):
     """
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, padding_mode='zeros', device=None, dtype=None):
-        super().__init__()
         kernel_size = int_tuple(kernel_size, 1)
         stride = int_tuple(stride, 1)
         padding = int_tuple(padding, 1)
         output_padding = int_tuple(output_padding, 1)
         dilation = int_tuple(dilation, 1)
-        if not (padding_mode == "zeros"):
-            raise ValueError("Only \"zeros\" padding mode is supported for ConvTranspose1d")
-        if not (groups > 0):
-            raise ValueError("groups must be a positive integer")
-        if not ((in_channels % groups) == 0):
-            raise ValueError("in_channels must be divisible by groups")
-        if not ((out_channels % groups) == 0):
-            raise ValueError("out_channels must be divisible by groups")
-        self.in_channels = in_channels
-        self.out_channels = out_channels
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding = padding
-        self.output_padding = output_padding
-        self.groups = groups
-        self.dilation = dilation
-        self.padding_mode = padding_mode
-        self.register_parameter("weight", Parameter(_ops.empty((in_channels, out_channels // groups, kernel_size[0]), dtype=dtype, device=device)))
-        self.register_parameter("bias", Parameter(_ops.empty((out_channels,), dtype=dtype, device=device)) if bias else None)
-        self.reset_parameters()
-
-    def reset_parameters(self):
-        """Draws initial values."""
-        fan_in = (self.out_channels // self.groups) * self.kernel_size[0]
-        bound = (1 / math.sqrt(fan_in)) if (fan_in > 0) else 0
-        with no_grad():
-            _ops.uniform_(self._parameters["weight"], -bound, bound)
-            if self._parameters["bias"] is not None:
-                _ops.uniform_(self._parameters["bias"], -bound, bound)
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, True, output_padding, groups, bias, padding_mode, device, dtype)
 
     def forward(self, input, output_size=None):
         try:
@@ -367,22 +382,8 @@ class ConvTranspose1d(Module):
             weight, bias = self.weight, self.bias
         return functional.conv_transpose1d(input, weight, bias, self.stride, self.padding, functional._output_padding(input, output_size, self.output_padding, self.stride, self.padding, self.kernel_size, self.dilation), self.groups, self.dilation)
 
-    def extra_repr(self):
-        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
-        if self.padding != (0,):
-            parts.append(f"padding={self.padding}")
-        if self.dilation != (1,):
-            parts.append(f"dilation={self.dilation}")
-        if self.output_padding != (0,):
-            parts.append(f"output_padding={self.output_padding}")
-        if self.groups != 1:
-            parts.append(f"groups={self.groups}")
-        if self.bias is None:
-            parts.append(f"bias=False")
-        return ", ".join(parts)
 
-
-class ConvTranspose2d(Module):
+class ConvTranspose2d(_ConvTransposeNd):
     """The transpose of 2-d convolution, of [batch, in_channels, height, width], or without the
     batch; functional.conv_transpose2d has the formulas.
 
@@ -402,41 +403,12 @@ class ConvTranspose2d(Module):
     """
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, padding_mode='zeros', device=None, dtype=None):
-        super().__init__()
         kernel_size = int_tuple(kernel_size, 2)
         stride = int_tuple(stride, 2)
         padding = int_tuple(padding, 2)
         output_padding = int_tuple(output_padding, 2)
         dilation = int_tuple(dilation, 2)
-        if not (padding_mode == "zeros"):
-            raise ValueError("Only \"zeros\" padding mode is supported for ConvTranspose2d")
-        if not (groups > 0):
-            raise ValueError("groups must be a positive integer")
-        if not ((in_channels % groups) == 0):
-            raise ValueError("in_channels must be divisible by groups")
-        if not ((out_channels % groups) == 0):
-            raise ValueError("out_channels must be divisible by groups")
-        self.in_channels = in_channels
-        self.out_channels = out_channels
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding = padding
-        self.output_padding = output_padding
-        self.groups = groups
-        self.dilation = dilation
-        self.padding_mode = padding_mode
-        self.register_parameter("weight", Parameter(_ops.empty((in_channels, out_channels // groups, kernel_size[0], kernel_size[1]), dtype=dtype, device=device)))
-        self.register_parameter("bias", Parameter(_ops.empty((out_channels,), dtype=dtype, device=device)) if bias else None)
-        self.reset_parameters()
-
-    def reset_parameters(self):
-        """Draws initial values."""
-        fan_in = ((self.out_channels // self.groups) * self.kernel_size[0]) * self.kernel_size[1]
-        bound = (1 / math.sqrt(fan_in)) if (fan_in > 0) else 0
-        with no_grad():
-            _ops.uniform_(self._parameters["weight"], -bound, bound)
-            if self._parameters["bias"] is not None:
-                _ops.uniform_(self._parameters["bias"], -bound, bound)
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, True, output_padding, groups, bias, padding_mode, device, dtype)
 
     def forward(self, input, output_size=None):
         try:
@@ -445,22 +417,8 @@ class ConvTranspose2d(Module):
             weight, bias = self.weight, self.bias
         return functional.conv_transpose2d(input, weight, bias, self.stride, self.padding, functional._output_padding(input, output_size, self.output_padding, self.stride, self.padding, self.kernel_size, self.dilation), self.groups, self.dilation)
 
-    def extra_repr(self):
-        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
-        if self.padding != (0, 0):
-            parts.append(f"padding={self.padding}")
-        if self.dilation != (1, 1):
-            parts.append(f"dilation={self.dilation}")
-        if self.output_padding != (0, 0):
-            parts.append(f"output_padding={self.output_padding}")
-        if self.groups != 1:
-            parts.append(f"groups={self.groups}")
-        if self.bias is None:
-            parts.append(f"bias=False")
-        return ", ".join(parts)
 
-
-class ConvTranspose3d(Module):
+class ConvTranspose3d(_ConvTransposeNd):
     """The transpose of 3-d convolution, of [batch, in_channels, depth, height, width], or
     without the batch; functional.conv_transpose3d has the formulas.
 
@@ -480,41 +438,12 @@ class ConvTranspose3d(Module):
     """
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, padding_mode='zeros', device=None, dtype=None):
-        super().__init__()
         kernel_size = int_tuple(kernel_size, 3)
         stride = int_tuple(stride, 3)
         padding = int_tuple(padding, 3)
         output_padding = int_tuple(output_padding, 3)
         dilation = int_tuple(dilation, 3)
-        if not (padding_mode == "zeros"):
-            raise ValueError("Only \"zeros\" padding mode is supported for ConvTranspose3d")
-        if not (groups > 0):
-            raise ValueError("groups must be a positive integer")
-        if not ((in_channels % groups) == 0):
-            raise ValueError("in_channels must be divisible by groups")
-        if not ((out_channels % groups) == 0):
-            raise ValueError("out_channels must be divisible by groups")
-        self.in_channels = in_channels
-        self.out_channels = out_channels
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding = padding
-        self.output_padding = output_padding
-        self.groups = groups
-        self.dilation = dilation
-        self.padding_mode = padding_mode
-        self.register_parameter("weight", Parameter(_ops.empty((in_channels, out_channels // groups, kernel_size[0], kernel_size[1], kernel_size[2]), dtype=dtype, device=device)))
-        self.register_parameter("bias", Parameter(_ops.empty((out_channels,), dtype=dtype, device=device)) if bias else None)
-        self.reset_parameters()
-
-    def reset_parameters(self):
-        """Draws initial values."""
-        fan_in = (((self.out_channels // self.groups) * self.kernel_size[0]) * self.kernel_size[1]) * self.kernel_size[2]
-        bound = (1 / math.sqrt(fan_in)) if (fan_in > 0) else 0
-        with no_grad():
-            _ops.uniform_(self._parameters["weight"], -bound, bound)
-            if self._parameters["bias"] is not None:
-                _ops.uniform_(self._parameters["bias"], -bound, bound)
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, True, output_padding, groups, bias, padding_mode, device, dtype)
 
     def forward(self, input, output_size=None):
         try:
@@ -523,22 +452,8 @@ class ConvTranspose3d(Module):
             weight, bias = self.weight, self.bias
         return functional.conv_transpose3d(input, weight, bias, self.stride, self.padding, functional._output_padding(input, output_size, self.output_padding, self.stride, self.padding, self.kernel_size, self.dilation), self.groups, self.dilation)
 
-    def extra_repr(self):
-        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
-        if self.padding != (0, 0, 0):
-            parts.append(f"padding={self.padding}")
-        if self.dilation != (1, 1, 1):
-            parts.append(f"dilation={self.dilation}")
-        if self.output_padding != (0, 0, 0):
-            parts.append(f"output_padding={self.output_padding}")
-        if self.groups != 1:
-            parts.append(f"groups={self.groups}")
-        if self.bias is None:
-            parts.append(f"bias=False")
-        return ", ".join(parts)
 
-
-class BatchNorm1d(Module):
+class BatchNorm1d(_BatchNorm):
     """(input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels]
     or [batch, channels, length] (arXiv 1502.03167). In training, mean and var are those of
     the batch, in evaluation the running ones.
@@ -555,65 +470,13 @@ class BatchNorm1d(Module):
         dtype: Element type of its tensors.
     """
 
-    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
-        super().__init__()
-        self.num_features = num_features
-        self.eps = eps
-        self.momentum = momentum
-        self.affine = affine
-        self.track_running_stats = track_running_stats
-        self.register_parameter("weight", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine else None)
-        self.register_parameter("bias", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine and bias else None)
-        self.register_buffer("running_mean", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
-        self.register_buffer("running_var", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
-        self.register_buffer("num_batches_tracked", _ops.empty((), dtype=_ops.DTYPE.named('int64'), device=device) if track_running_stats else None)
-        self.reset_parameters()
-
-    def reset_parameters(self):
-        """Draws initial values."""
-        with no_grad():
-            if self._parameters["weight"] is not None:
-                _ops.fill_(self._parameters["weight"], 1)
-            if self._parameters["bias"] is not None:
-                _ops.zero_(self._parameters["bias"])
-            if self._buffers["running_mean"] is not None:
-                _ops.zero_(self._buffers["running_mean"])
-            if self._buffers["running_var"] is not None:
-                _ops.fill_(self._buffers["running_var"], 1)
-            if self._buffers["num_batches_tracked"] is not None:
-                _ops.zero_(self._buffers["num_batches_tracked"])
-
-    def forward(self, input):
-        try:
-            weight, bias = self._parameters["weight"], self._parameters["bias"]
-        except KeyError:  # deleted: a plain attribute may stand for it
-            weight, bias = self.weight, self.bias
-        b = self._buffers
+    def _check_input_dim(self, input):
+        """Refuses an input of other dimensions."""
         if not ((_ops.tensor_dim(input) == 2) or (_ops.tensor_dim(input) == 3)):
             raise ValueError(f"expected 2D or 3D input (got {_ops.tensor_dim(input)}D input)")
-        if self.training and b["num_batches_tracked"] is not None:
-            with no_grad():
-                _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
-        return _ops.batch_norm(input, b["running_mean"] if ((not self.training) or self.track_running_stats) else None, b["running_var"] if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((b["running_mean"] is None) and (b["running_var"] is None)), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
-
-    def _forward_relu(self, input, addend, limit):
-        try:
-            weight, bias = self._parameters["weight"], self._parameters["bias"]
-        except KeyError:  # deleted: a plain attribute may stand for it
-            weight, bias = self.weight, self.bias
-        b = self._buffers
-        if not ((_ops.tensor_dim(input) == 2) or (_ops.tensor_dim(input) == 3)):
-            raise ValueError(f"expected 2D or 3D input (got {_ops.tensor_dim(input)}D input)")
-        if self.training and b["num_batches_tracked"] is not None:
-            with no_grad():
-                _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
-        return _ops.batch_norm_relu(input, b["running_mean"] if ((not self.training) or self.track_running_stats) else None, b["running_var"] if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((b["running_mean"] is None) and (b["running_var"] is None)), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps, addend, limit)
-
-    def extra_repr(self):
-        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
 
 
-class BatchNorm2d(Module):
+class BatchNorm2d(_BatchNorm):
     """(input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels,
     height, width] (arXiv 1502.03167). In training, mean and var are those of the batch, in
     evaluation the running ones.
@@ -630,65 +493,13 @@ class BatchNorm2d(Module):
         dtype: Element type of its tensors.
     """
 
-    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
-        super().__init__()
-        self.num_features = num_features
-        self.eps = eps
-        self.momentum = momentum
-        self.affine = affine
-        self.track_running_stats = track_running_stats
-        self.register_parameter("weight", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine else None)
-        self.register_parameter("bias", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine and bias else None)
-        self.register_buffer("running_mean", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
-        self.register_buffer("running_var", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
-        self.register_buffer("num_batches_tracked", _ops.empty((), dtype=_ops.DTYPE.named('int64'), device=device) if track_running_stats else None)
-        self.reset_parameters()
-
-    def reset_parameters(self):
-        """Draws initial values."""
-        with no_grad():
-            if self._parameters["weight"] is not None:
-                _ops.fill_(self._parameters["weight"], 1)
-            if self._parameters["bias"] is not None:
-                _ops.zero_(self._parameters["bias"])
-            if self._buffers["running_mean"] is not None:
-                _ops.zero_(self._buffers["running_mean"])
-            if self._buffers["running_var"] is not None:
-                _ops.fill_(self._buffers["running_var"], 1)
-            if self._buffers["num_batches_tracked"] is not None:
-                _ops.zero_(self._buffers["num_batches_tracked"])
-
-    def forward(self, input):
-        try:
-            weight, bias = self._parameters["weight"], self._parameters["bias"]
-        except KeyError:  # deleted: a plain attribute may stand for it
-            weight, bias = self.weight, self.bias
-        b = self._buffers
+    def _check_input_dim(self, input):
+        """Refuses an input of other dimensions."""
         if not (_ops.tensor_dim(input) == 4):
             raise ValueError(f"expected 4D input (got {_ops.tensor_dim(input)}D input)")
-        if self.training and b["num_batches_tracked"] is not None:
-            with no_grad():
-                _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
-        return _ops.batch_norm(input, b["running_mean"] if ((not self.training) or self.track_running_stats) else None, b["running_var"] if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((b["running_mean"] is None) and (b["running_var"] is None)), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
-
-    def _forward_relu(self, input, addend, limit):
-        try:
-            weight, bias = self._parameters["weight"], self._parameters["bias"]
-        except KeyError:  # deleted: a plain attribute may stand for it
-            weight, bias = self.weight, self.bias
-        b = self._buffers
-        if not (_ops.tensor_dim(input) == 4):
-            raise ValueError(f"expected 4D input (got {_ops.tensor_dim(input)}D input)")
-        if self.training and b["num_batches_tracked"] is not None:
-            with no_grad():
-                _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
-        return _ops.batch_norm_relu(input, b["running_mean"] if ((not self.training) or self.track_running_stats) else None, b["running_var"] if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((b["running_mean"] is None) and (b["running_var"] is None)), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps, addend, limit)
-
-    def extra_repr(self):
-        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
 
 
-class BatchNorm3d(Module):
+class BatchNorm3d(_BatchNorm):
     """(input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels,
     depth, height, width] (arXiv 1502.03167). In training, mean and var are those of the
     batch, in evaluation the running ones.
@@ -705,65 +516,13 @@ class BatchNorm3d(Module):
         dtype: Element type of its tensors.
     """
 
-    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
-        super().__init__()
-        self.num_features = num_features
-        self.eps = eps
-        self.momentum = momentum
-        self.affine = affine
-        self.track_running_stats = track_running_stats
-        self.register_parameter("weight", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine else None)
-        self.register_parameter("bias", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine and bias else None)
-        self.register_buffer("running_mean", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
-        self.register_buffer("running_var", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
-        self.register_buffer("num_batches_tracked", _ops.empty((), dtype=_ops.DTYPE.named('int64'), device=device) if track_running_stats else None)
-        self.reset_parameters()
-
-    def reset_parameters(self):
-        """Draws initial values."""
-        with no_grad():
-            if self._parameters["weight"] is not None:
-                _ops.fill_(self._parameters["weight"], 1)
-            if self._parameters["bias"] is not None:
-                _ops.zero_(self._parameters["bias"])
-            if self._buffers["running_mean"] is not None:
-                _ops.zero_(self._buffers["running_mean"])
-            if self._buffers["running_var"] is not None:
-                _ops.fill_(self._buffers["running_var"], 1)
-            if self._buffers["num_batches_tracked"] is not None:
-                _ops.zero_(self._buffers["num_batches_tracked"])
-
-    def forward(self, input):
-        try:
-            weight, bias = self._parameters["weight"], self._parameters["bias"]
-        except KeyError:  # deleted: a plain attribute may stand for it
-            weight, bias = self.weight, self.bias
-        b = self._buffers
+    def _check_input_dim(self, input):
+        """Refuses an input of other dimensions."""
         if not (_ops.tensor_dim(input) == 5):
             raise ValueError(f"expected 5D input (got {_ops.tensor_dim(input)}D input)")
-        if self.training and b["num_batches_tracked"] is not None:
-            with no_grad():
-                _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
-        return _ops.batch_norm(input, b["running_mean"] if ((not self.training) or self.track_running_stats) else None, b["running_var"] if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((b["running_mean"] is None) and (b["running_var"] is None)), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
-
-    def _forward_relu(self, input, addend, limit):
-        try:
-            weight, bias = self._parameters["weight"], self._parameters["bias"]
-        except KeyError:  # deleted: a plain attribute may stand for it
-            weight, bias = self.weight, self.bias
-        b = self._buffers
-        if not (_ops.tensor_dim(input) == 5):
-            raise ValueError(f"expected 5D input (got {_ops.tensor_dim(input)}D input)")
-        if self.training and b["num_batches_tracked"] is not None:
-            with no_grad():
-                _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
-        return _ops.batch_norm_relu(input, b["running_mean"] if ((not self.training) or self.track_running_stats) else None, b["running_var"] if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((b["running_mean"] is None) and (b["running_var"] is None)), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps, addend, limit)
-
-    def extra_repr(self):
-        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
 
 
-class InstanceNorm1d(Module):
+class InstanceNorm1d(_InstanceNorm):
     """BatchNorm1d of each image by itself (arXiv 1607.08022): [batch, channels, length], or
     without the batch.
 
@@ -779,33 +538,10 @@ class InstanceNorm1d(Module):
         dtype: Element type of its tensors.
     """
 
-    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None, *, bias=True):
-        super().__init__()
-        self.num_features = num_features
-        self.eps = eps
-        self.momentum = momentum
-        self.affine = affine
-        self.track_running_stats = track_running_stats
-        self.register_parameter("weight", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine else None)
-        self.register_parameter("bias", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine and bias else None)
-        self.register_buffer("running_mean", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
-        self.register_buffer("running_var", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
-        self.register_buffer("num_batches_tracked", _ops.empty((), dtype=_ops.DTYPE.named('int64'), device=device) if track_running_stats else None)
-        self.reset_parameters()
-
-    def reset_parameters(self):
-        """Draws initial values."""
-        with no_grad():
-            if self._parameters["weight"] is not None:
-                _ops.fill_(self._parameters["weight"], 1)
-            if self._parameters["bias"] is not None:
-                _ops.zero_(self._parameters["bias"])
-            if self._buffers["running_mean"] is not None:
-                _ops.zero_(self._buffers["running_mean"])
-            if self._buffers["running_var"] is not None:
-                _ops.fill_(self._buffers["running_var"], 1)
-            if self._buffers["num_batches_tracked"] is not None:
-                _ops.zero_(self._buffers["num_batches_tracked"])
+    def _check_input_dim(self, input):
+        """Refuses an input of other dimensions."""
+        if not ((_ops.tensor_dim(input) == (3 - 1)) or (_ops.tensor_dim(input) == 3)):
+            raise ValueError(f"expected {3 - 1}D or {3}D input (got {_ops.tensor_dim(input)}D input)")
 
     def forward(self, input):
         try:
@@ -813,17 +549,13 @@ class InstanceNorm1d(Module):
         except KeyError:  # deleted: a plain attribute may stand for it
             weight, bias = self.weight, self.bias
         b = self._buffers
-        if not ((_ops.tensor_dim(input) == (3 - 1)) or (_ops.tensor_dim(input) == 3)):
-            raise ValueError(f"expected {3 - 1}D or {3}D input (got {_ops.tensor_dim(input)}D input)")
+        self._check_input_dim(input)
         if not ((weight is None) or (_ops.tensor_size(input, (_ops.tensor_dim(input) - 3) + 1) == _ops.tensor_size(weight, 0))):
             raise ValueError(f"expected input's size at dim={(_ops.tensor_dim(input) - 3) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (_ops.tensor_dim(input) - 3) + 1)}.")
         return _ops.instance_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (_ops.tensor_dim(input) == 3) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
 
-    def extra_repr(self):
-        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
 
-
-class InstanceNorm2d(Module):
+class InstanceNorm2d(_InstanceNorm):
     """BatchNorm2d of each image by itself (arXiv 1607.08022): [batch, channels, height,
     width], or without the batch.
 
@@ -839,33 +571,10 @@ class InstanceNorm2d(Module):
         dtype: Element type of its tensors.
     """
 
-    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None, *, bias=True):
-        super().__init__()
-        self.num_features = num_features
-        self.eps = eps
-        self.momentum = momentum
-        self.affine = affine
-        self.track_running_stats = track_running_stats
-        self.register_parameter("weight", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine else None)
-        self.register_parameter("bias", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine and bias else None)
-        self.register_buffer("running_mean", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
-        self.register_buffer("running_var", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
-        self.register_buffer("num_batches_tracked", _ops.empty((), dtype=_ops.DTYPE.named('int64'), device=device) if track_running_stats else None)
-        self.reset_parameters()
-
-    def reset_parameters(self):
-        """Draws initial values."""
-        with no_grad():
-            if self._parameters["weight"] is not None:
-                _ops.fill_(self._parameters["weight"], 1)
-            if self._parameters["bias"] is not None:
-                _ops.zero_(self._parameters["bias"])
-            if self._buffers["running_mean"] is not None:
-                _ops.zero_(self._buffers["running_mean"])
-            if self._buffers["running_var"] is not None:
-                _ops.fill_(self._buffers["running_var"], 1)
-            if self._buffers["num_batches_tracked"] is not None:
-                _ops.zero_(self._buffers["num_batches_tracked"])
+    def _check_input_dim(self, input):
+        """Refuses an input of other dimensions."""
+        if not ((_ops.tensor_dim(input) == (4 - 1)) or (_ops.tensor_dim(input) == 4)):
+            raise ValueError(f"expected {4 - 1}D or {4}D input (got {_ops.tensor_dim(input)}D input)")
 
     def forward(self, input):
         try:
@@ -873,17 +582,13 @@ class InstanceNorm2d(Module):
         except KeyError:  # deleted: a plain attribute may stand for it
             weight, bias = self.weight, self.bias
         b = self._buffers
-        if not ((_ops.tensor_dim(input) == (4 - 1)) or (_ops.tensor_dim(input) == 4)):
-            raise ValueError(f"expected {4 - 1}D or {4}D input (got {_ops.tensor_dim(input)}D input)")
+        self._check_input_dim(input)
         if not ((weight is None) or (_ops.tensor_size(input, (_ops.tensor_dim(input) - 4) + 1) == _ops.tensor_size(weight, 0))):
             raise ValueError(f"expected input's size at dim={(_ops.tensor_dim(input) - 4) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (_ops.tensor_dim(input) - 4) + 1)}.")
         return _ops.instance_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (_ops.tensor_dim(input) == 4) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
 
-    def extra_repr(self):
-        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
 
-
-class InstanceNorm3d(Module):
+class InstanceNorm3d(_InstanceNorm):
     """BatchNorm3d of each image by itself (arXiv 1607.08022): [batch, channels, depth, height,
     width], or without the batch.
 
@@ -899,33 +604,10 @@ class InstanceNorm3d(Module):
         dtype: Element type of its tensors.
     """
 
-    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None, *, bias=True):
-        super().__init__()
-        self.num_features = num_features
-        self.eps = eps
-        self.momentum = momentum
-        self.affine = affine
-        self.track_running_stats = track_running_stats
-        self.register_parameter("weight", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine else None)
-        self.register_parameter("bias", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine and bias else None)
-        self.register_buffer("running_mean", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
-        self.register_buffer("running_var", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
-        self.register_buffer("num_batches_tracked", _ops.empty((), dtype=_ops.DTYPE.named('int64'), device=device) if track_running_stats else None)
-        self.reset_parameters()
-
-    def reset_parameters(self):
-        """Draws initial values."""
-        with no_grad():
-            if self._parameters["weight"] is not None:
-                _ops.fill_(self._parameters["weight"], 1)
-            if self._parameters["bias"] is not None:
-                _ops.zero_(self._parameters["bias"])
-            if self._buffers["running_mean"] is not None:
-                _ops.zero_(self._buffers["running_mean"])
-            if self._buffers["running_var"] is not None:
-                _ops.fill_(self._buffers["running_var"], 1)
-            if self._buffers["num_batches_tracked"] is not None:
-                _ops.zero_(self._buffers["num_batches_tracked"])
+    def _check_input_dim(self, input):
+        """Refuses an input of other dimensions."""
+        if not ((_ops.tensor_dim(input) == (5 - 1)) or (_ops.tensor_dim(input) == 5)):
+            raise ValueError(f"expected {5 - 1}D or {5}D input (got {_ops.tensor_dim(input)}D input)")
 
     def forward(self, input):
         try:
@@ -933,14 +615,10 @@ class InstanceNorm3d(Module):
         except KeyError:  # deleted: a plain attribute may stand for it
             weight, bias = self.weight, self.bias
         b = self._buffers
-        if not ((_ops.tensor_dim(input) == (5 - 1)) or (_ops.tensor_dim(input) == 5)):
-            raise ValueError(f"expected {5 - 1}D or {5}D input (got {_ops.tensor_dim(input)}D input)")
+        self._check_input_dim(input)
         if not ((weight is None) or (_ops.tensor_size(input, (_ops.tensor_dim(input) - 5) + 1) == _ops.tensor_size(weight, 0))):
             raise ValueError(f"expected input's size at dim={(_ops.tensor_dim(input) - 5) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (_ops.tensor_dim(input) - 5) + 1)}.")
         return _ops.instance_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (_ops.tensor_dim(input) == 5) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
-
-    def extra_repr(self):
-        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
 
 
 class GroupNorm(Module):
@@ -1093,7 +771,7 @@ class LayerNorm(Module):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
 
 
-class Dropout(Module):
+class Dropout(_DropoutNd):
     """In training, sets elements to 0 at random and scales the others by 1 / (1 - p).
 
     Args:
@@ -1101,21 +779,11 @@ class Dropout(Module):
         inplace: Write the result into the input.
     """
 
-    def __init__(self, p=0.5, inplace=False):
-        super().__init__()
-        if not ((p >= 0) and (p <= 1)):
-            raise ValueError("dropout probability has to be between 0 and 1")
-        self.p = p
-        self.inplace = inplace
-
     def forward(self, input):
         return _ops.dropout_(input, self.p, self.training) if self.inplace else _ops.dropout(input, self.p, self.training)
 
-    def extra_repr(self):
-        return f"p={self.p}, inplace={self.inplace}"
 
-
-class Dropout1d(Module):
+class Dropout1d(_DropoutNd):
     """Dropout of whole channels of [batch, channels, length], or without the batch.
 
     Args:
@@ -1123,21 +791,11 @@ class Dropout1d(Module):
         inplace: Write the result into the input.
     """
 
-    def __init__(self, p=0.5, inplace=False):
-        super().__init__()
-        if not ((p >= 0) and (p <= 1)):
-            raise ValueError("dropout probability has to be between 0 and 1")
-        self.p = p
-        self.inplace = inplace
-
     def forward(self, input):
         return _ops.dropout1d_(input, self.p, self.training) if self.inplace else _ops.dropout1d(input, self.p, self.training)
 
-    def extra_repr(self):
-        return f"p={self.p}, inplace={self.inplace}"
 
-
-class Dropout2d(Module):
+class Dropout2d(_DropoutNd):
     """Dropout of whole channels of [batch, channels, height, width].
 
     Args:
@@ -1145,21 +803,11 @@ class Dropout2d(Module):
         inplace: Write the result into the input.
     """
 
-    def __init__(self, p=0.5, inplace=False):
-        super().__init__()
-        if not ((p >= 0) and (p <= 1)):
-            raise ValueError("dropout probability has to be between 0 and 1")
-        self.p = p
-        self.inplace = inplace
-
     def forward(self, input):
         return _ops.dropout2d_(input, self.p, self.training) if self.inplace else _ops.dropout2d(input, self.p, self.training)
 
-    def extra_repr(self):
-        return f"p={self.p}, inplace={self.inplace}"
 
-
-class Dropout3d(Module):
+class Dropout3d(_DropoutNd):
     """Dropout of whole channels of [batch, channels, depth, height, width], or without the
     batch.
 
@@ -1168,21 +816,11 @@ class Dropout3d(Module):
         inplace: Write the result into the input.
     """
 
-    def __init__(self, p=0.5, inplace=False):
-        super().__init__()
-        if not ((p >= 0) and (p <= 1)):
-            raise ValueError("dropout probability has to be between 0 and 1")
-        self.p = p
-        self.inplace = inplace
-
     def forward(self, input):
         return _ops.dropout3d_(input, self.p, self.training) if self.inplace else _ops.dropout3d(input, self.p, self.training)
 
-    def extra_repr(self):
-        return f"p={self.p}, inplace={self.inplace}"
 
-
-class AlphaDropout(Module):
+class AlphaDropout(_DropoutNd):
     """In training, sets elements to the lowest value of SELU at random, and keeps mean and
     variance (arXiv 1706.02515).
 
@@ -1191,21 +829,11 @@ class AlphaDropout(Module):
         inplace: Has no effect, as in PyTorch.
     """
 
-    def __init__(self, p=0.5, inplace=False):
-        super().__init__()
-        if not ((p >= 0) and (p <= 1)):
-            raise ValueError("dropout probability has to be between 0 and 1")
-        self.p = p
-        self.inplace = inplace
-
     def forward(self, input):
         return _ops.alpha_dropout(input, self.p, self.training)
 
-    def extra_repr(self):
-        return f"p={self.p}, inplace={self.inplace}"
 
-
-class FeatureAlphaDropout(Module):
+class FeatureAlphaDropout(_DropoutNd):
     """AlphaDropout of whole channels.
 
     Args:
@@ -1213,18 +841,8 @@ class FeatureAlphaDropout(Module):
         inplace: Has no effect, as in PyTorch.
     """
 
-    def __init__(self, p=0.5, inplace=False):
-        super().__init__()
-        if not ((p >= 0) and (p <= 1)):
-            raise ValueError("dropout probability has to be between 0 and 1")
-        self.p = p
-        self.inplace = inplace
-
     def forward(self, input):
         return _ops.feature_alpha_dropout(input, self.p, self.training)
-
-    def extra_repr(self):
-        return f"p={self.p}, inplace={self.inplace}"
 
 
 class Embedding(Module):
@@ -2037,7 +1655,7 @@ class LogSoftmax(Module):
         return f"dim={self.dim}"
 
 
-class MSELoss(Module):
+class MSELoss(_Loss):
     """(input - target) squared.
 
     Args:
@@ -2047,17 +1665,11 @@ class MSELoss(Module):
         reduction: How the elements' losses are joined.
     """
 
-    def __init__(self, size_average=None, reduce=None, reduction='mean'):
-        super().__init__()
-        if size_average is not None or reduce is not None:
-            reduction = reduction_of(size_average, reduce)
-        self.reduction = reduction
-
     def forward(self, input, target):
         return _ops.mse_loss(input, target, reduction=self.reduction)
 
 
-class L1Loss(Module):
+class L1Loss(_Loss):
     """|input - target|.
 
     Args:
@@ -2067,17 +1679,11 @@ class L1Loss(Module):
         reduction: How the elements' losses are joined.
     """
 
-    def __init__(self, size_average=None, reduce=None, reduction='mean'):
-        super().__init__()
-        if size_average is not None or reduce is not None:
-            reduction = reduction_of(size_average, reduce)
-        self.reduction = reduction
-
     def forward(self, input, target):
         return _ops.l1_loss(input, target, reduction=self.reduction)
 
 
-class NLLLoss(Module):
+class NLLLoss(_WeightedLoss):
     """-weight[target] * input[target], for log-probabilities [batch, classes, ...].
 
     Args:
@@ -2090,18 +1696,16 @@ class NLLLoss(Module):
     """
 
     def __init__(self, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean'):
-        super().__init__()
         if size_average is not None or reduce is not None:
             reduction = reduction_of(size_average, reduce)
-        self.register_buffer("weight", weight)
+        super().__init__(weight, reduction=reduction)
         self.ignore_index = ignore_index
-        self.reduction = reduction
 
     def forward(self, input, target):
         return _ops.nll_loss(input, target, self._buffers["weight"], ignore_index=self.ignore_index, reduction=self.reduction)
 
 
-class CrossEntropyLoss(Module):
+class CrossEntropyLoss(_WeightedLoss):
     """NLLLoss of log_softmax(input), for logits [batch, classes, ...]; targets are classes, or
     probabilities of the same shape.
 
@@ -2116,19 +1720,17 @@ class CrossEntropyLoss(Module):
     """
 
     def __init__(self, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean', label_smoothing=0.0):
-        super().__init__()
         if size_average is not None or reduce is not None:
             reduction = reduction_of(size_average, reduce)
-        self.register_buffer("weight", weight)
+        super().__init__(weight, reduction=reduction)
         self.ignore_index = ignore_index
-        self.reduction = reduction
         self.label_smoothing = label_smoothing
 
     def forward(self, input, target):
         return _ops.cross_entropy(input, target, self._buffers["weight"], ignore_index=self.ignore_index, reduction=self.reduction, label_smoothing=self.label_smoothing)
 
 
-class BCELoss(Module):
+class BCELoss(_WeightedLoss):
     """-(target * log(input) + (1 - target) * log(1 - input)) of a probability and a target in
     [0, 1].
 
@@ -2140,18 +1742,11 @@ class BCELoss(Module):
         reduction: How the elements' losses are joined.
     """
 
-    def __init__(self, weight=None, size_average=None, reduce=None, reduction='mean'):
-        super().__init__()
-        if size_average is not None or reduce is not None:
-            reduction = reduction_of(size_average, reduce)
-        self.register_buffer("weight", weight)
-        self.reduction = reduction
-
     def forward(self, input, target):
         return _ops.binary_cross_entropy(input, target, self._buffers["weight"], reduction=self.reduction)
 
 
-class BCEWithLogitsLoss(Module):
+class BCEWithLogitsLoss(_Loss):
     """BCELoss of sigmoid(input), without overflow.
 
     Args:
@@ -2164,11 +1759,10 @@ class BCEWithLogitsLoss(Module):
     """
 
     def __init__(self, weight=None, size_average=None, reduce=None, reduction='mean', pos_weight=None):
-        super().__init__()
         if size_average is not None or reduce is not None:
             reduction = reduction_of(size_average, reduce)
+        super().__init__(reduction=reduction)
         self.register_buffer("weight", weight)
-        self.reduction = reduction
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input, target):
@@ -2176,7 +1770,7 @@ class BCEWithLogitsLoss(Module):
         return _ops.binary_cross_entropy_with_logits(input, target, b["weight"], reduction=self.reduction, pos_weight=b["pos_weight"])
 
 
-class SmoothL1Loss(Module):
+class SmoothL1Loss(_Loss):
     """0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere (arXiv
     1504.08083).
 
@@ -2189,17 +1783,16 @@ class SmoothL1Loss(Module):
     """
 
     def __init__(self, size_average=None, reduce=None, reduction='mean', beta=1.0):
-        super().__init__()
         if size_average is not None or reduce is not None:
             reduction = reduction_of(size_average, reduce)
-        self.reduction = reduction
+        super().__init__(reduction=reduction)
         self.beta = beta
 
     def forward(self, input, target):
         return _ops.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
 
 
-class HuberLoss(Module):
+class HuberLoss(_Loss):
     """0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere.
 
     Args:
@@ -2208,15 +1801,14 @@ class HuberLoss(Module):
     """
 
     def __init__(self, reduction='mean', delta=1.0):
-        super().__init__()
-        self.reduction = reduction
+        super().__init__(reduction=reduction)
         self.delta = delta
 
     def forward(self, input, target):
         return _ops.huber_loss(input, target, self.reduction, self.delta)
 
 
-class KLDivLoss(Module):
+class KLDivLoss(_Loss):
     """The Kullback-Leibler divergence: target * (log(target) - input), for log-probabilities.
 
     Args:
@@ -2228,17 +1820,16 @@ class KLDivLoss(Module):
     """
 
     def __init__(self, size_average=None, reduce=None, reduction='mean', log_target=False):
-        super().__init__()
         if size_average is not None or reduce is not None:
             reduction = reduction_of(size_average, reduce)
-        self.reduction = reduction
+        super().__init__(reduction=reduction)
         self.log_target = log_target
 
     def forward(self, input, target):
         return _ops.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
 
 
-class PoissonNLLLoss(Module):
+class PoissonNLLLoss(_Loss):
     """exp(input) - target * input, or input - target * log(input + eps), of the means of
     Poisson distributions.
 
@@ -2253,19 +1844,18 @@ class PoissonNLLLoss(Module):
     """
 
     def __init__(self, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, reduction='mean'):
-        super().__init__()
         if size_average is not None or reduce is not None:
             reduction = reduction_of(size_average, reduce)
+        super().__init__(reduction=reduction)
         self.log_input = log_input
         self.full = full
         self.eps = eps
-        self.reduction = reduction
 
     def forward(self, input, target):
         return _ops.poisson_nll_loss(input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction)
 
 
-class GaussianNLLLoss(Module):
+class GaussianNLLLoss(_Loss):
     """0.5 * (log(var) + (input - target)^2 / var), of the means and variances of normal
     distributions.
 
@@ -2276,16 +1866,15 @@ class GaussianNLLLoss(Module):
     """
 
     def __init__(self, *, full=False, eps=1e-06, reduction='mean'):
-        super().__init__()
+        super().__init__(reduction=reduction)
         self.full = full
         self.eps = eps
-        self.reduction = reduction
 
     def forward(self, input, target, var):
         return _ops.gaussian_nll_loss(input, target, var, self.full, self.eps, self.reduction)
 
 
-class SoftMarginLoss(Module):
+class SoftMarginLoss(_Loss):
     """log(1 + exp(-target * input)), for targets of 1 and -1.
 
     Args:
@@ -2295,17 +1884,11 @@ class SoftMarginLoss(Module):
         reduction: How the elements' losses are joined.
     """
 
-    def __init__(self, size_average=None, reduce=None, reduction='mean'):
-        super().__init__()
-        if size_average is not None or reduce is not None:
-            reduction = reduction_of(size_average, reduce)
-        self.reduction = reduction
-
     def forward(self, input, target):
         return _ops.soft_margin_loss(input, target, reduction=self.reduction)
 
 
-class HingeEmbeddingLoss(Module):
+class HingeEmbeddingLoss(_Loss):
     """A distance where the target is 1, max(0, margin - distance) where it is -1.
 
     Args:
@@ -2317,17 +1900,16 @@ class HingeEmbeddingLoss(Module):
     """
 
     def __init__(self, margin=1.0, size_average=None, reduce=None, reduction='mean'):
-        super().__init__()
         if size_average is not None or reduce is not None:
             reduction = reduction_of(size_average, reduce)
+        super().__init__(reduction=reduction)
         self.margin = margin
-        self.reduction = reduction
 
     def forward(self, input, target):
         return _ops.hinge_embedding_loss(input, target, self.margin, reduction=self.reduction)
 
 
-class MarginRankingLoss(Module):
+class MarginRankingLoss(_Loss):
     """max(0, -target * (input1 - input2) + margin): the first should be larger where the
     target is 1, the second where it is -1.
 
@@ -2340,17 +1922,16 @@ class MarginRankingLoss(Module):
     """
 
     def __init__(self, margin=0.0, size_average=None, reduce=None, reduction='mean'):
-        super().__init__()
         if size_average is not None or reduce is not None:
             reduction = reduction_of(size_average, reduce)
+        super().__init__(reduction=reduction)
         self.margin = margin
-        self.reduction = reduction
 
     def forward(self, input1, input2, target):
         return _ops.margin_ranking_loss(input1, input2, target, self.margin, reduction=self.reduction)
 
 
-class CosineEmbeddingLoss(Module):
+class CosineEmbeddingLoss(_Loss):
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1, of the angle between
     vectors [batch, size] or [size].
 
@@ -2363,17 +1944,16 @@ class CosineEmbeddingLoss(Module):
     """
 
     def __init__(self, margin=0.0, size_average=None, reduce=None, reduction='mean'):
-        super().__init__()
         if size_average is not None or reduce is not None:
             reduction = reduction_of(size_average, reduce)
+        super().__init__(reduction=reduction)
         self.margin = margin
-        self.reduction = reduction
 
     def forward(self, input1, input2, target):
         return _ops.cosine_embedding_loss(input1, input2, target, self.margin, reduction=self.reduction)
 
 
-class TripletMarginLoss(Module):
+class TripletMarginLoss(_Loss):
     """max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
 
     Args:
@@ -2388,22 +1968,21 @@ class TripletMarginLoss(Module):
     """
 
     def __init__(self, margin=1.0, p=2.0, eps=1e-06, swap=False, size_average=None, reduce=None, reduction='mean'):
-        super().__init__()
-        if not (margin > 0):
-            raise ValueError(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead")
         if size_average is not None or reduce is not None:
             reduction = reduction_of(size_average, reduce)
+        super().__init__(reduction=reduction)
+        if not (margin > 0):
+            raise ValueError(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead")
         self.margin = margin
         self.p = p
         self.eps = eps
         self.swap = swap
-        self.reduction = reduction
 
     def forward(self, anchor, positive, negative):
         return _ops.triplet_margin_loss(anchor, positive, negative, self.margin, self.p, self.eps, self.swap, reduction=self.reduction)
 
 
-class MultiMarginLoss(Module):
+class MultiMarginLoss(_WeightedLoss):
     """The mean over the classes of weight[target] * max(0, margin - input[target] +
     input[class])^p, without the target's own.
 
@@ -2418,23 +1997,21 @@ class MultiMarginLoss(Module):
     """
 
     def __init__(self, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction='mean'):
-        super().__init__()
+        if size_average is not None or reduce is not None:
+            reduction = reduction_of(size_average, reduce)
+        super().__init__(weight, reduction=reduction)
         if not ((p == 1) or (p == 2)):
             raise ValueError("only p == 1 and p == 2 supported")
         if not ((weight is None) or (_ops.tensor_dim(weight) == 1)):
             raise ValueError(f"MultiMarginLoss: expected weight to be None or 1D tensor, got {weight.dim()}D instead")
-        if size_average is not None or reduce is not None:
-            reduction = reduction_of(size_average, reduce)
         self.p = p
         self.margin = margin
-        self.register_buffer("weight", weight)
-        self.reduction = reduction
 
     def forward(self, input, target):
         return _ops.multi_margin_loss(input, target, self.p, self.margin, self._buffers["weight"], reduction=self.reduction)
 
 
-class MultiLabelMarginLoss(Module):
+class MultiLabelMarginLoss(_Loss):
     """The sum of max(0, 1 - (input[target] - input[other])) over the targets before the first
     -1 and all other classes, over the number of classes.
 
@@ -2445,17 +2022,11 @@ class MultiLabelMarginLoss(Module):
         reduction: How the elements' losses are joined.
     """
 
-    def __init__(self, size_average=None, reduce=None, reduction='mean'):
-        super().__init__()
-        if size_average is not None or reduce is not None:
-            reduction = reduction_of(size_average, reduce)
-        self.reduction = reduction
-
     def forward(self, input, target):
         return _ops.multilabel_margin_loss(input, target, reduction=self.reduction)
 
 
-class MultiLabelSoftMarginLoss(Module):
+class MultiLabelSoftMarginLoss(_WeightedLoss):
     """The mean over the classes of BCEWithLogitsLoss, for logits and targets [..., classes].
 
     Args:
@@ -2466,18 +2037,11 @@ class MultiLabelSoftMarginLoss(Module):
         reduction: How the elements' losses are joined.
     """
 
-    def __init__(self, weight=None, size_average=None, reduce=None, reduction='mean'):
-        super().__init__()
-        if size_average is not None or reduce is not None:
-            reduction = reduction_of(size_average, reduce)
-        self.register_buffer("weight", weight)
-        self.reduction = reduction
-
     def forward(self, input, target):
         return _ops.multilabel_soft_margin_loss(input, target, self._buffers["weight"], reduction=self.reduction)
 
 
-class CTCLoss(Module):
+class CTCLoss(_Loss):
     """-log of the probability of all paths through time that are the target after blanks and
     repetitions are taken out.
 
@@ -2488,16 +2052,15 @@ class CTCLoss(Module):
     """
 
     def __init__(self, blank=0, reduction='mean', zero_infinity=False):
-        super().__init__()
+        super().__init__(reduction=reduction)
         self.blank = blank
-        self.reduction = reduction
         self.zero_infinity = zero_infinity
 
     def forward(self, log_probs, targets, input_lengths, target_lengths):
         return functional.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity)
 
 
-class MaxPool1d(Module):
+class MaxPool1d(_MaxPoolNd):
     """Maximum of each window of [batch, channels, length], or without the batch;
     functional.max_pool1d has the output size.
 
@@ -2510,24 +2073,11 @@ class MaxPool1d(Module):
         ceil_mode: Whether windows may hang over the end.
     """
 
-    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
-        super().__init__()
-        stride = kernel_size if (stride is None) else stride
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding = padding
-        self.dilation = dilation
-        self.return_indices = return_indices
-        self.ceil_mode = ceil_mode
-
     def forward(self, input):
         return functional.max_pool1d(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
 
-    def extra_repr(self):
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, ceil_mode={self.ceil_mode}"
 
-
-class MaxPool2d(Module):
+class MaxPool2d(_MaxPoolNd):
     """Maximum of each window of [batch, channels, height, width], or without the batch;
     functional.max_pool2d has the output size.
 
@@ -2540,24 +2090,11 @@ class MaxPool2d(Module):
         ceil_mode: Whether windows may hang over the end.
     """
 
-    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
-        super().__init__()
-        stride = kernel_size if (stride is None) else stride
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding = padding
-        self.dilation = dilation
-        self.return_indices = return_indices
-        self.ceil_mode = ceil_mode
-
     def forward(self, input):
         return functional.max_pool2d(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
 
-    def extra_repr(self):
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, ceil_mode={self.ceil_mode}"
 
-
-class MaxPool3d(Module):
+class MaxPool3d(_MaxPoolNd):
     """Maximum of each window of [batch, channels, depth, height, width], or without the batch;
     functional.max_pool3d has the output size.
 
@@ -2570,24 +2107,11 @@ class MaxPool3d(Module):
         ceil_mode: Whether windows may hang over the end.
     """
 
-    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
-        super().__init__()
-        stride = kernel_size if (stride is None) else stride
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding = padding
-        self.dilation = dilation
-        self.return_indices = return_indices
-        self.ceil_mode = ceil_mode
-
     def forward(self, input):
         return functional.max_pool3d(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
 
-    def extra_repr(self):
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, ceil_mode={self.ceil_mode}"
 
-
-class MaxUnpool1d(Module):
+class MaxUnpool1d(_MaxUnpoolNd):
     """The maxima of [batch, channels, length] where they were, among zeros: undoes MaxPool1d
     as far as can be.
 
@@ -2611,11 +2135,8 @@ class MaxUnpool1d(Module):
     def forward(self, input, indices, output_size=None):
         return functional.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
-    def extra_repr(self):
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
-
-class MaxUnpool2d(Module):
+class MaxUnpool2d(_MaxUnpoolNd):
     """The maxima of [batch, channels, height, width] where they were, among zeros: undoes
     MaxPool2d as far as can be.
 
@@ -2639,11 +2160,8 @@ class MaxUnpool2d(Module):
     def forward(self, input, indices, output_size=None):
         return functional.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
-    def extra_repr(self):
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
-
-class MaxUnpool3d(Module):
+class MaxUnpool3d(_MaxUnpoolNd):
     """The maxima of [batch, channels, depth, height, width] where they were, among zeros:
     undoes MaxPool3d as far as can be.
 
@@ -2666,9 +2184,6 @@ class MaxUnpool3d(Module):
 
     def forward(self, input, indices, output_size=None):
         return functional.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
-
-    def extra_repr(self):
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 class FractionalMaxPool2d(Module):
@@ -2741,7 +2256,7 @@ class FractionalMaxPool3d(Module):
         return functional.fractional_max_pool3d(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._buffers["_random_samples"])
 
 
-class AvgPool1d(Module):
+class AvgPool1d(_AvgPoolNd):
     """Mean of each window of [batch, channels, length], or without the batch;
     functional.avg_pool1d has the output size.
 
@@ -2769,11 +2284,8 @@ class AvgPool1d(Module):
     def forward(self, input):
         return _ops.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
-    def extra_repr(self):
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
-
-class AvgPool2d(Module):
+class AvgPool2d(_AvgPoolNd):
     """Mean of each window of [batch, channels, height, width], or without the batch;
     functional.avg_pool2d has the output size.
 
@@ -2799,11 +2311,8 @@ class AvgPool2d(Module):
     def forward(self, input):
         return _ops.avg_pool2d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override)
 
-    def extra_repr(self):
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
-
-class AvgPool3d(Module):
+class AvgPool3d(_AvgPoolNd):
     """Mean of each window of [batch, channels, depth, height, width], or without the batch;
     functional.avg_pool3d has the output size.
 
@@ -2829,11 +2338,8 @@ class AvgPool3d(Module):
     def forward(self, input):
         return _ops.avg_pool3d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override)
 
-    def extra_repr(self):
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
-
-class AdaptiveAvgPool1d(Module):
+class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """Mean of windows that are as equal as can be, of [batch, channels, length], or without
     the batch.
 
@@ -2841,18 +2347,11 @@ class AdaptiveAvgPool1d(Module):
         output_size: How many windows there are, for each spatial dimension.
     """
 
-    def __init__(self, output_size):
-        super().__init__()
-        self.output_size = output_size
-
     def forward(self, input):
         return functional.adaptive_avg_pool1d(input, self.output_size)
 
-    def extra_repr(self):
-        return f"output_size={self.output_size}"
 
-
-class AdaptiveMaxPool1d(Module):
+class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     """Maximum of windows that are as equal as can be, of [batch, channels, length], or without
     the batch.
 
@@ -2861,19 +2360,11 @@ class AdaptiveMaxPool1d(Module):
         return_indices: Give back (maxima, where they are) instead.
     """
 
-    def __init__(self, output_size, return_indices=False):
-        super().__init__()
-        self.output_size = output_size
-        self.return_indices = return_indices
-
     def forward(self, input):
         return functional.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
-    def extra_repr(self):
-        return f"output_size={self.output_size}"
 
-
-class LPPool1d(Module):
+class LPPool1d(_LPPoolNd):
     """(sum of x^p over each window)^(1/p), of [batch, channels, length], or without the batch.
 
     Args:
@@ -2883,21 +2374,11 @@ class LPPool1d(Module):
         ceil_mode: Whether windows may hang over the end.
     """
 
-    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
-        super().__init__()
-        self.norm_type = norm_type
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.ceil_mode = ceil_mode
-
     def forward(self, input):
         return _ops.lp_pool1d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
 
-    def extra_repr(self):
-        return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
 
-
-class AdaptiveAvgPool2d(Module):
+class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """Mean of windows that are as equal as can be, of [batch, channels, height, width], or
     without the batch.
 
@@ -2905,18 +2386,11 @@ class AdaptiveAvgPool2d(Module):
         output_size: How many windows there are, for each spatial dimension.
     """
 
-    def __init__(self, output_size):
-        super().__init__()
-        self.output_size = output_size
-
     def forward(self, input):
         return functional.adaptive_avg_pool2d(input, self.output_size)
 
-    def extra_repr(self):
-        return f"output_size={self.output_size}"
 
-
-class AdaptiveMaxPool2d(Module):
+class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """Maximum of windows that are as equal as can be, of [batch, channels, height, width], or
     without the batch.
 
@@ -2925,19 +2399,11 @@ class AdaptiveMaxPool2d(Module):
         return_indices: Give back (maxima, where they are) instead.
     """
 
-    def __init__(self, output_size, return_indices=False):
-        super().__init__()
-        self.output_size = output_size
-        self.return_indices = return_indices
-
     def forward(self, input):
         return functional.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
-    def extra_repr(self):
-        return f"output_size={self.output_size}"
 
-
-class LPPool2d(Module):
+class LPPool2d(_LPPoolNd):
     """(sum of x^p over each window)^(1/p), of [batch, channels, height, width], or without the
     batch.
 
@@ -2948,21 +2414,11 @@ class LPPool2d(Module):
         ceil_mode: Whether windows may hang over the end.
     """
 
-    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
-        super().__init__()
-        self.norm_type = norm_type
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.ceil_mode = ceil_mode
-
     def forward(self, input):
         return _ops.lp_pool2d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
 
-    def extra_repr(self):
-        return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
 
-
-class AdaptiveAvgPool3d(Module):
+class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """Mean of windows that are as equal as can be, of [batch, channels, depth, height, width],
     or without the batch.
 
@@ -2970,18 +2426,11 @@ class AdaptiveAvgPool3d(Module):
         output_size: How many windows there are, for each spatial dimension.
     """
 
-    def __init__(self, output_size):
-        super().__init__()
-        self.output_size = output_size
-
     def forward(self, input):
         return functional.adaptive_avg_pool3d(input, self.output_size)
 
-    def extra_repr(self):
-        return f"output_size={self.output_size}"
 
-
-class AdaptiveMaxPool3d(Module):
+class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """Maximum of windows that are as equal as can be, of [batch, channels, depth, height,
     width], or without the batch.
 
@@ -2990,19 +2439,11 @@ class AdaptiveMaxPool3d(Module):
         return_indices: Give back (maxima, where they are) instead.
     """
 
-    def __init__(self, output_size, return_indices=False):
-        super().__init__()
-        self.output_size = output_size
-        self.return_indices = return_indices
-
     def forward(self, input):
         return functional.adaptive_max_pool3d(input, self.output_size, self.return_indices)
 
-    def extra_repr(self):
-        return f"output_size={self.output_size}"
 
-
-class LPPool3d(Module):
+class LPPool3d(_LPPoolNd):
     """(sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or
     without the batch.
 
@@ -3013,18 +2454,8 @@ class LPPool3d(Module):
         ceil_mode: Whether windows may hang over the end.
     """
 
-    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
-        super().__init__()
-        self.norm_type = norm_type
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.ceil_mode = ceil_mode
-
     def forward(self, input):
         return _ops.lp_pool3d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
-
-    def extra_repr(self):
-        return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
 
 
 class Upsample(Module):
@@ -3127,7 +2558,7 @@ class UpsamplingBilinear2d(Module):
         return ", ".join(parts)
 
 
-class RNNCell(Module):
+class RNNCell(RNNCellBase):
     """One time step of a recurrent network; rnn_tanh has the formulas.
 
     Args:
@@ -3140,27 +2571,8 @@ class RNNCell(Module):
     """
 
     def __init__(self, input_size, hidden_size, bias=True, nonlinearity='tanh', device=None, dtype=None):
-        super().__init__()
-        self.input_size = input_size
-        self.hidden_size = hidden_size
-        self.bias = bias
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
-        self.register_parameter("weight_ih", Parameter(_ops.empty((hidden_size, input_size), dtype=dtype, device=device)))
-        self.register_parameter("weight_hh", Parameter(_ops.empty((hidden_size, hidden_size), dtype=dtype, device=device)))
-        self.register_parameter("bias_ih", Parameter(_ops.empty((hidden_size,), dtype=dtype, device=device)) if bias else None)
-        self.register_parameter("bias_hh", Parameter(_ops.empty((hidden_size,), dtype=dtype, device=device)) if bias else None)
-        self.reset_parameters()
-
-    def reset_parameters(self):
-        """Draws initial values."""
-        bound = (1 / math.sqrt(self.hidden_size)) if (self.hidden_size > 0) else 0
-        with no_grad():
-            _ops.uniform_(self._parameters["weight_ih"], -bound, bound)
-            _ops.uniform_(self._parameters["weight_hh"], -bound, bound)
-            if self._parameters["bias_ih"] is not None:
-                _ops.uniform_(self._parameters["bias_ih"], -bound, bound)
-            if self._parameters["bias_hh"] is not None:
-                _ops.uniform_(self._parameters["bias_hh"], -bound, bound)
 
     def forward(self, input, hx=None):
         try:
@@ -3171,16 +2583,8 @@ class RNNCell(Module):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
         return _ops.rnn_tanh_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh) if (self.nonlinearity == "tanh") else _ops.rnn_relu_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh)
 
-    def extra_repr(self):
-        parts = [f"{self.input_size}, {self.hidden_size}"]
-        if not self.bias:
-            parts.append(f"bias={self.bias}")
-        if self.nonlinearity != "tanh":
-            parts.append(f"nonlinearity={self.nonlinearity}")
-        return ", ".join(parts)
 
-
-class LSTMCell(Module):
+class LSTMCell(RNNCellBase):
     """One time step of long short-term memory; lstm has the formulas.
 
     Args:
@@ -3192,26 +2596,7 @@ class LSTMCell(Module):
     """
 
     def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
-        super().__init__()
-        self.input_size = input_size
-        self.hidden_size = hidden_size
-        self.bias = bias
-        self.register_parameter("weight_ih", Parameter(_ops.empty((4 * hidden_size, input_size), dtype=dtype, device=device)))
-        self.register_parameter("weight_hh", Parameter(_ops.empty((4 * hidden_size, hidden_size), dtype=dtype, device=device)))
-        self.register_parameter("bias_ih", Parameter(_ops.empty((4 * hidden_size,), dtype=dtype, device=device)) if bias else None)
-        self.register_parameter("bias_hh", Parameter(_ops.empty((4 * hidden_size,), dtype=dtype, device=device)) if bias else None)
-        self.reset_parameters()
-
-    def reset_parameters(self):
-        """Draws initial values."""
-        bound = (1 / math.sqrt(self.hidden_size)) if (self.hidden_size > 0) else 0
-        with no_grad():
-            _ops.uniform_(self._parameters["weight_ih"], -bound, bound)
-            _ops.uniform_(self._parameters["weight_hh"], -bound, bound)
-            if self._parameters["bias_ih"] is not None:
-                _ops.uniform_(self._parameters["bias_ih"], -bound, bound)
-            if self._parameters["bias_hh"] is not None:
-                _ops.uniform_(self._parameters["bias_hh"], -bound, bound)
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input, hx=None):
         try:
@@ -3220,14 +2605,8 @@ class LSTMCell(Module):
             weight_ih, weight_hh, bias_ih, bias_hh = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
         return _ops.lstm_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh)
 
-    def extra_repr(self):
-        parts = [f"{self.input_size}, {self.hidden_size}"]
-        if not self.bias:
-            parts.append(f"bias={self.bias}")
-        return ", ".join(parts)
 
-
-class GRUCell(Module):
+class GRUCell(RNNCellBase):
     """One time step of gated recurrent units; gru has the formulas.
 
     Args:
@@ -3239,26 +2618,7 @@ class GRUCell(Module):
     """
 
     def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
-        super().__init__()
-        self.input_size = input_size
-        self.hidden_size = hidden_size
-        self.bias = bias
-        self.register_parameter("weight_ih", Parameter(_ops.empty((3 * hidden_size, input_size), dtype=dtype, device=device)))
-        self.register_parameter("weight_hh", Parameter(_ops.empty((3 * hidden_size, hidden_size), dtype=dtype, device=device)))
-        self.register_parameter("bias_ih", Parameter(_ops.empty((3 * hidden_size,), dtype=dtype, device=device)) if bias else None)
-        self.register_parameter("bias_hh", Parameter(_ops.empty((3 * hidden_size,), dtype=dtype, device=device)) if bias else None)
-        self.reset_parameters()
-
-    def reset_parameters(self):
-        """Draws initial values."""
-        bound = (1 / math.sqrt(self.hidden_size)) if (self.hidden_size > 0) else 0
-        with no_grad():
-            _ops.uniform_(self._parameters["weight_ih"], -bound, bound)
-            _ops.uniform_(self._parameters["weight_hh"], -bound, bound)
-            if self._parameters["bias_ih"] is not None:
-                _ops.uniform_(self._parameters["bias_ih"], -bound, bound)
-            if self._parameters["bias_hh"] is not None:
-                _ops.uniform_(self._parameters["bias_hh"], -bound, bound)
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input, hx=None):
         try:
@@ -3266,12 +2626,6 @@ class GRUCell(Module):
         except KeyError:  # deleted: a plain attribute may stand for it
             weight_ih, weight_hh, bias_ih, bias_hh = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
         return _ops.gru_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh)
-
-    def extra_repr(self):
-        parts = [f"{self.input_size}, {self.hidden_size}"]
-        if not self.bias:
-            parts.append(f"bias={self.bias}")
-        return ", ".join(parts)
 
 
 class Unflatten(Module):

@@ -7,11 +7,10 @@ from collections import namedtuple
 
 from ..._types import bfloat16, float16, float32, float64
 from .. import functional
-from .layers import Linear
-from .module import Module
+from .layers import Linear, _Loss, _WeightedLoss
 
 
-class TripletMarginWithDistanceLoss(Module):
+class TripletMarginWithDistanceLoss(_Loss):
     """max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
 
     Args:
@@ -22,14 +21,14 @@ class TripletMarginWithDistanceLoss(Module):
     """
 
     def __init__(self, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
-        super().__init__()
+        super().__init__(reduction=reduction)
         if margin <= 0:
             raise ValueError(
                 "TripletMarginWithDistanceLoss: expected margin to be greater than 0, got "
                 f"{margin} instead"
             )
         self.distance_function = distance_function
-        self.margin, self.swap, self.reduction = margin, swap, reduction
+        self.margin, self.swap = margin, swap
 
     def forward(self, anchor, positive, negative):
         return functional.triplet_margin_with_distance_loss(
@@ -87,7 +86,7 @@ class LinearCrossEntropyOptions(namedtuple("_Settings", _SETTINGS)):
         )
 
 
-class LinearCrossEntropyLoss(Module):
+class LinearCrossEntropyLoss(_WeightedLoss):
     """cross_entropy of a Linear layer of its own, without ever holding all logits.
 
     Args:
@@ -125,11 +124,10 @@ class LinearCrossEntropyLoss(Module):
             raise RuntimeError(
                 f"expected label_smoothing to be in range [0, 1], got {label_smoothing}"
             )
-        super().__init__()
-        self.register_buffer("weight", weight)
+        super().__init__(weight, reduction=reduction)
         self.num_classes, self.out_features = num_classes, out_features
-        self.reduction, self.ignore_index = reduction, ignore_index
-        self.label_smoothing, self.options = label_smoothing, options
+        self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
+        self.options = options
         columns = math.prod(out_features, start=num_classes)
         self.linear = Linear(in_features, columns, bias=bias, device=device, dtype=dtype)
 

@@ -8,7 +8,6 @@ import sys
 from types import ModuleType
 
 from . import layers
-from .batchnorm import _Group
 
 _PLACES = """
     activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm lazy
@@ -16,37 +15,14 @@ _PLACES = """
 """
 
 
-class _ConvTransposeNd(metaclass=_Group):
-    """The transposed convolutions."""
-
-    _members = layers.ConvTranspose1d, layers.ConvTranspose2d, layers.ConvTranspose3d
-
-
-class _ConvNd(metaclass=_Group):
-    """The convolutions."""
-
-    _members = layers.Conv1d, layers.Conv2d, layers.Conv3d, *_ConvTransposeNd._members
-
-
-class _InstanceNorm(metaclass=_Group):
-    """The instance norms."""
-
-    _members = layers.InstanceNorm1d, layers.InstanceNorm2d, layers.InstanceNorm3d
-
-
-class _DropoutNd(metaclass=_Group):
-    """The layers that drop."""
-
-    _members = (
-        layers.Dropout, layers.Dropout1d, layers.Dropout2d, layers.Dropout3d,
-        layers.AlphaDropout, layers.FeatureAlphaDropout,
-    )  # fmt: skip
-
-
-_GROUPS = {
-    "conv": [_ConvNd, _ConvTransposeNd],
-    "instancenorm": [_InstanceNorm],
-    "dropout": [_DropoutNd],
+# The base classes that stand in them besides.
+_BASES = {
+    "batchnorm": "_BatchNorm _NormBase",
+    "conv": "_ConvNd _ConvTransposeNd",
+    "dropout": "_DropoutNd",
+    "instancenorm": "_InstanceNorm",
+    "loss": "_Loss _WeightedLoss",
+    "pooling": "_AdaptiveAvgPoolNd _AdaptiveMaxPoolNd _AvgPoolNd _LPPoolNd _MaxPoolNd _MaxUnpoolNd",
 }
 
 
@@ -74,5 +50,5 @@ def install(package: ModuleType) -> None:
     """Puts the places into the package of the layers."""
     for name in _PLACES.split():
         module = add_place(package, name)
-        for group in _GROUPS.get(name, ()):
-            setattr(module, group.__name__, group)
+        for base in _BASES.get(name, "").split():
+            setattr(module, base, getattr(layers, base))
