@@ -316,3 +316,60 @@ def test_weights_that_are_missing_or_do_not_fit(sentence):
     q, k = dt.ones(1, 1, 4), dt.ones(2, 1, 4)
     with pytest.raises(RuntimeError, match=re.escape(sentence)):
         dt.nn.functional.multi_head_attention_forward(q, k, k, 4, 2, **given)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_blocks_that_are_overridden(both, same, norm_first):
+    """Of a class, or of one layer; and what else programs take from where they stand."""
+
+    def run(t):
+        nn = t.nn
+
+        class Encoder(nn.TransformerEncoderLayer):
+            def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+                return x * 2 + attn_mask.sum() + key_padding_mask.sum() + is_causal
+
+            def _ff_block(self, x):
+                return x.flip(-1)
+
+        class Decoder(nn.TransformerDecoderLayer):
+            def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
+                return x + mem + attn_mask.sum() + key_padding_mask.sum() + is_causal
+
+        settings = {"dim_feedforward": 8, "dropout": 0.0, "norm_first": norm_first}
+        x, memory = t.arange(12.0).reshape(3, 1, 4) / 5, t.ones(3, 1, 4)
+        mask, padding = t.zeros(3, 3), t.zeros(1, 3, dtype=t.bool)
+        encoder, decoder = Encoder(4, 2, **settings), Decoder(4, 2, **settings)
+        decoder._sa_block = lambda x, attn_mask, key_padding_mask, is_causal: x + attn_mask.sum()
+        decoder._ff_block = lambda x: x * x
+        out = [encoder(x, mask, padding), nn.TransformerEncoder(encoder, 2)(x, mask, padding)]
+        out.append(decoder(x, memory, mask, mask, padding, padding))
+        place = nn.modules.transformer
+        clones = place._get_clones(nn.Linear(2, 2), 3)
+        out += [type(clones).__name__, len(clones), clones[0].weight is clones[1].weight]
+        out += [place._get_activation_fn(name)(x) for name in ("relu", "gelu")]
+        with pytest.raises(RuntimeError) as error:
+            place._get_activation_fn("tanh")
+        return [*out, str(error.value), nn.modules.module._addindent("a\nb\n c", 3)]
+
+    same(*both(run))
+
+
+def test_blocks(both, same):
+    """They are what forward is made of."""
+
+    def run(t):
+        x, memory = t.arange(12.0).reshape(1, 3, 4) / 5, t.ones(1, 3, 4)
+        mask = t.nn.Transformer.generate_square_subsequent_mask(3)
+        out = []
+        for name in ("Encoder", "Decoder"):
+            layer = getattr(t.nn, f"Transformer{name}Layer")(4, 2, 8, 0.5, batch_first=True).eval()
+            with t.no_grad():
+                for i, p in enumerate(layer.parameters()):
+                    p.copy_(t.linspace(-1, 1 + i, p.numel()).reshape(p.shape))
+            out += [layer._sa_block(x, mask, None, is_causal=True), layer._ff_block(x)]
+            if name == "Decoder":
+                out.append(layer._mha_block(x, memory, None, None))
+        return out
+
+    same(*both(run), rtol=1e-4)

@@ -15,7 +15,7 @@ from .._tensor_type import TensorBase, optimizer_step, rate_device
 from .._type_info import typename
 from .._types import bfloat16, float16, float32, float64
 from ..autograd.grad_mode import enable_grad, no_grad
-from ..utils.hooks import RemovableHandle, add_hook
+from ..utils.hooks import Hooks, RemovableHandle, add_hook
 
 
 class Row(NamedTuple):
@@ -77,12 +77,6 @@ def _with_hooks(step: Callable) -> Callable:
     return hooked
 
 
-# When hooks of the state dict are called.
-_STATE_HOOKS = (
-    "before state_dict", "after state_dict", "before load_state_dict", "after load_state_dict",
-)  # fmt: skip
-
-
 class _RequiredParameter:
     def __repr__(self) -> str:
         return "<required parameter>"
@@ -98,6 +92,11 @@ class Optimizer:
     _has_stepped = False  # a schedule warns if it is asked for the next rate before
     _step_of_its_own = None  # a step() that somebody gave to this object when a schedule began
     _wide: str | None = None  # how parameters in half precision are computed with float32
+    # Made at the first look, since a wrapper of another optimizer may leave __init__ out. They are not copied: rates
+    # belong to these groups, and hooks to whoever added them.
+    _optimizer_step_pre_hooks = Hooks()
+    _optimizer_step_post_hooks = Hooks()
+    _state_hooks = Hooks()  # by when they are called
     _found_inf = (
         None  # what a GradScaler has found, while a step is under way that a GPU decides on
     )
@@ -117,7 +116,6 @@ class Optimizer:
         self.defaults = defaults
         self.state: defaultdict = defaultdict(dict)
         self.param_groups: list[dict] = []
-        self._start_afresh()
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -126,20 +124,16 @@ class Optimizer:
         for group in groups:
             self.add_param_group(group)
 
-    def _start_afresh(self) -> None:
-        """What is not copied: rates belong to these groups, and hooks to whoever added them."""
-        self._rates: dict[int, _Rate] = {}  # by id of the group
-        self._optimizer_step_pre_hooks: OrderedDict = OrderedDict()
-        self._optimizer_step_post_hooks: OrderedDict = OrderedDict()
-        self._state_hooks = {name: OrderedDict() for name in _STATE_HOOKS}
+    @functools.cached_property
+    def _rates(self) -> dict[int, _Rate]:
+        """By id of the group."""
+        return {}
 
     def __getstate__(self) -> dict:
         kept = {name: getattr(self, name) for name in ("defaults", "state", "param_groups")}
         return kept | {"_wide": self._wide} if self._wide else kept
 
     def __setstate__(self, state: dict) -> None:
-        if "_rates" not in self.__dict__:  # a new one
-            self._start_afresh()
         self.__dict__.update(state)
 
     def add_param_group(self, param_group: dict) -> None:
@@ -200,12 +194,12 @@ class Optimizer:
         return self._add_state_hook("after load_state_dict", hook, prepend)
 
     def _add_state_hook(self, name: str, hook, prepend: bool) -> RemovableHandle:
-        return add_hook(self._state_hooks[name], hook, prepend)
+        return add_hook(self._state_hooks.setdefault(name, OrderedDict()), hook, prepend)
 
     def _call_state_hooks(self, name: str, state_dict: dict | None = None) -> dict | None:
         """What the hooks make of a state dict, if there is one."""
         given = () if state_dict is None else (state_dict,)
-        for hook in list(self._state_hooks[name].values()):
+        for hook in list(self._state_hooks.get(name, {}).values()):
             changed = hook(self, *given)
             if given and changed is not None:
                 given = (changed,)

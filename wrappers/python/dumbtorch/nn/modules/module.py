@@ -469,7 +469,7 @@ class Module(StateDict):
     def __repr__(self):
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
-        children = [f"({name}): {_indented(text)}" for name, text in self._shown_children()]
+        children = [f"({name}): {_addindent(text, 2)}" for name, text in self._shown_children()]
         if len(lines) <= 1 and not children:
             return f"{self._get_name()}({extra})"
         return f"{self._get_name()}(\n  " + "\n  ".join([*lines, *children]) + "\n)"
@@ -479,8 +479,9 @@ class Module(StateDict):
         return [(name, repr(child)) for name, child in self._modules.items()]
 
 
-def _indented(text: str) -> str:
-    return text.replace("\n", "\n  ")
+def _addindent(s_: str, numSpaces: int) -> str:
+    """A text whose lines but the first begin with so many more spaces."""
+    return s_.replace("\n", "\n" + numSpaces * " ")
 
 
 def _converted(buffer, function):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from . import layers
+from . import activation, layers
 
 _PLACES = """
     activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm lazy
@@ -15,12 +15,13 @@ _PLACES = """
 """
 
 
-# The base classes that stand in them besides.
-_BASES = {
+# What stands in them besides: base classes, and one that is not exported.
+_OTHERS = {
     "batchnorm": "_BatchNorm _NormBase",
     "conv": "_ConvNd _ConvTransposeNd",
     "dropout": "_DropoutNd",
     "instancenorm": "_InstanceNorm",
+    "linear": "NonDynamicallyQuantizableLinear",
     "loss": "_Loss _WeightedLoss",
     "pooling": "_AdaptiveAvgPoolNd _AdaptiveMaxPoolNd _AvgPoolNd _LPPoolNd _MaxPoolNd _MaxUnpoolNd",
 }
@@ -50,5 +51,6 @@ def install(package: ModuleType) -> None:
     """Puts the places into the package of the layers."""
     for name in _PLACES.split():
         module = add_place(package, name)
-        for base in _BASES.get(name, "").split():
-            setattr(module, base, getattr(layers, base))
+        for other in _OTHERS.get(name, "").split():
+            home = layers if hasattr(layers, other) else activation
+            setattr(module, other, getattr(home, other))

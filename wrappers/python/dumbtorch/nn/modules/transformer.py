@@ -13,10 +13,8 @@ from .layers import Dropout, LayerNorm, Linear
 from .module import Module
 
 
-def _activation(activation):
+def _get_activation_fn(activation: str):
     """What a name stands for."""
-    if not isinstance(activation, str):
-        return activation
     if activation not in ("relu", "gelu"):
         raise RuntimeError(f"activation should be relu/gelu, not {activation}")
     return getattr(functional, activation)
@@ -66,12 +64,17 @@ class _Layer(Module):
             setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, **place))
         for i in parts:
             setattr(self, f"dropout{i}", Dropout(dropout))
-        self.activation = _activation(activation)
+        is_name = isinstance(activation, str)
+        self.activation = _get_activation_fn(activation) if is_name else activation
 
-    def _add(self, x, norm, dropout, part):
+    def _add(self, x, norm, part):
         if self.norm_first:
-            return x + dropout(part(norm(x)))
-        return norm(x + dropout(part(x)))
+            return x + part(norm(x))
+        return norm(x + part(x))
+
+    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+        """Attention of an input to itself."""
+        return self.dropout1(_attend(self.self_attn, x, x, attn_mask, key_padding_mask, is_causal))
 
     def _feed_forward(self, x):
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
@@ -111,10 +114,14 @@ class TransformerEncoderLayer(_Layer):
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
         def attend(x):
-            return _attend(self.self_attn, x, x, src_mask, src_key_padding_mask, is_causal)
+            return self._sa_block(x, src_mask, src_key_padding_mask, is_causal=is_causal)
 
-        x = self._add(src, self.norm1, self.dropout1, attend)
-        return self._add(x, self.norm2, self.dropout2, self._feed_forward)
+        x = self._add(src, self.norm1, attend)
+        return self._add(x, self.norm2, self._ff_block)
+
+    def _ff_block(self, x):
+        """The two linear layers."""
+        return self.dropout2(self._feed_forward(x))
 
 
 class TransformerDecoderLayer(_Layer):
@@ -147,21 +154,30 @@ class TransformerDecoderLayer(_Layer):
         memory_key_padding_mask=None, tgt_is_causal=False, memory_is_causal=False,
     ):  # fmt: skip
         def attend(x):
-            return _attend(self.self_attn, x, x, tgt_mask, tgt_key_padding_mask, tgt_is_causal)
+            return self._sa_block(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal)
 
         def look(x):
-            return _attend(
-                self.multihead_attn, x, memory, memory_mask, memory_key_padding_mask,
-                memory_is_causal,
-            )  # fmt: skip
+            return self._mha_block(
+                x, memory, memory_mask, memory_key_padding_mask, memory_is_causal
+            )
 
-        x = self._add(tgt, self.norm1, self.dropout1, attend)
-        x = self._add(x, self.norm2, self.dropout2, look)
-        return self._add(x, self.norm3, self.dropout3, self._feed_forward)
+        x = self._add(tgt, self.norm1, attend)
+        x = self._add(x, self.norm2, look)
+        return self._add(x, self.norm3, self._ff_block)
+
+    def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
+        """Attention to memory."""
+        return self.dropout2(
+            _attend(self.multihead_attn, x, mem, attn_mask, key_padding_mask, is_causal)
+        )
+
+    def _ff_block(self, x):
+        """The two linear layers."""
+        return self.dropout3(self._feed_forward(x))
 
 
-def _copies(layer, count):
-    return ModuleList([copy.deepcopy(layer) for _ in range(count)])
+def _get_clones(module, N):
+    return ModuleList([copy.deepcopy(module) for _ in range(N)])
 
 
 class TransformerEncoder(Module):
@@ -179,7 +195,7 @@ class TransformerEncoder(Module):
         self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True
     ):
         super().__init__()
-        self.layers = _copies(encoder_layer, num_layers)
+        self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
         self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
 
@@ -203,7 +219,7 @@ class TransformerDecoder(Module):
 
     def __init__(self, decoder_layer, num_layers, norm=None):
         super().__init__()
-        self.layers = _copies(decoder_layer, num_layers)
+        self.layers = _get_clones(decoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
 
     def forward(
