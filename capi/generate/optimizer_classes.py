@@ -185,9 +185,9 @@ def _class(o: Optimizer, optimizers: list[Optimizer]) -> str:
     choices = ", ".join(c if c in given else "None" for c in ("foreach", "fused", "differentiable"))
     lines.append(f"        check_variants(type(self).__name__, {choices})")
     items = [
-        f'"{name}": {name if settings == (name,) else f"tuple({name})"}'
+        f'"{name}": {f"tuple({name})" if settings and settings != (name,) else name}'
         for name, settings in o.python
-        if settings
+        if name != "*"
     ]
     lines += ["        settings = {", *(f"            {item}," for item in items), "        }"]
     return "\n".join([*lines, "        super().__init__(params, settings)"]) + "\n"

@@ -11,7 +11,8 @@ import pytest
     "text",
     [
         "nn.modules.conv.Conv2d", "nn.modules.batchnorm.BatchNorm1d", "nn.modules.loss.CrossEntropyLoss",
-        "nn.modules.linear.Linear", "nn.modules.linear.NonDynamicallyQuantizableLinear", "nn.modules.activation.ReLU", "nn.modules.rnn.LSTMCell",
+        "nn.modules.linear.Linear", "nn.modules.linear.NonDynamicallyQuantizableLinear",
+        "nn.modules.activation.ReLU", "nn.modules.rnn.LSTMCell",
         "nn.modules.sparse.Embedding", "utils.data.dataloader.DataLoader", "utils.data.dataset.Subset",
         "utils.data.distributed.DistributedSampler", "utils.data.sampler.BatchSampler",
     ],

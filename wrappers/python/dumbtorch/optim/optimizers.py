@@ -63,6 +63,9 @@ class SGD(Optimizer):
             "weight_decay": weight_decay,
             "nesterov": nesterov,
             "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "fused": fused,
         }
         super().__init__(params, settings)
 
@@ -134,7 +137,11 @@ class Adam(Optimizer):
             "eps": eps,
             "weight_decay": weight_decay,
             "amsgrad": amsgrad,
+            "foreach": foreach,
             "maximize": maximize,
+            "capturable": capturable,
+            "differentiable": differentiable,
+            "fused": fused,
             "decoupled_weight_decay": decoupled_weight_decay,
         }
         super().__init__(params, settings)
@@ -244,7 +251,10 @@ class RMSprop(Optimizer):
             "weight_decay": weight_decay,
             "momentum": momentum,
             "centered": centered,
+            "capturable": capturable,
+            "foreach": foreach,
             "maximize": maximize,
+            "differentiable": differentiable,
         }
         super().__init__(params, settings)
 
@@ -307,7 +317,10 @@ class Adagrad(Optimizer):
             "weight_decay": weight_decay,
             "initial_accumulator_value": initial_accumulator_value,
             "eps": eps,
+            "foreach": foreach,
             "maximize": maximize,
+            "differentiable": differentiable,
+            "fused": fused,
         }
         super().__init__(params, settings)
 
@@ -367,7 +380,10 @@ class Adadelta(Optimizer):
             "rho": rho,
             "eps": eps,
             "weight_decay": weight_decay,
+            "foreach": foreach,
+            "capturable": capturable,
             "maximize": maximize,
+            "differentiable": differentiable,
         }
         super().__init__(params, settings)
 
@@ -431,7 +447,10 @@ class Adamax(Optimizer):
             "betas": tuple(betas),
             "eps": eps,
             "weight_decay": weight_decay,
+            "foreach": foreach,
             "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
         }
         super().__init__(params, settings)
 
@@ -505,7 +524,10 @@ class NAdam(Optimizer):
             "weight_decay": weight_decay,
             "momentum_decay": momentum_decay,
             "decoupled_weight_decay": decoupled_weight_decay,
+            "foreach": foreach,
             "maximize": maximize,
+            "capturable": capturable,
+            "differentiable": differentiable,
         }
         super().__init__(params, settings)
 
@@ -572,7 +594,10 @@ class RAdam(Optimizer):
             "eps": eps,
             "weight_decay": weight_decay,
             "decoupled_weight_decay": decoupled_weight_decay,
+            "foreach": foreach,
             "maximize": maximize,
+            "capturable": capturable,
+            "differentiable": differentiable,
         }
         super().__init__(params, settings)
 
@@ -632,7 +657,10 @@ class ASGD(Optimizer):
             "alpha": alpha,
             "t0": t0,
             "weight_decay": weight_decay,
+            "foreach": foreach,
             "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
         }
         super().__init__(params, settings)
 
@@ -689,6 +717,9 @@ class Rprop(Optimizer):
             "lr": lr,
             "etas": tuple(etas),
             "step_sizes": tuple(step_sizes),
+            "capturable": capturable,
+            "foreach": foreach,
             "maximize": maximize,
+            "differentiable": differentiable,
         }
         super().__init__(params, settings)
