@@ -3,6 +3,7 @@ bounds, and what is promised of seeds, states, shapes and memory layouts."""
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 
@@ -226,6 +227,32 @@ def test_states_of_the_default_generator():
             dt.set_rng_state(wrong)
     assert dt.get_rng_state().equal(dt.get_rng_state())
     dt.set_default_device(DEVICE)
+
+
+def test_a_state_is_bytes():
+    """Programs convert it on its way from a file, and keep it in a larger tensor."""
+    g = dt.Generator(DEVICE).manual_seed(11)
+    dt.rand(3, generator=g)
+    state, numbers = g.get_state(), g.get_state().view(dt.int64)
+    assert state.dtype is dt.uint8 and state.shape == (16,) and not state.is_cuda
+    a = dt.rand(5, generator=g)
+    several = dt.cat([dt.zeros(3, dtype=dt.uint8), state])
+    for given in (
+        state.cpu().type(dt.ByteTensor),
+        numbers,
+        several[3:],
+        dt.ByteTensor(state.tolist()),
+    ):
+        assert dt.rand(5, generator=g.set_state(given)).equal(a)
+    assert numbers.shape == (2,) and copy.deepcopy(g).get_state().equal(g.get_state())
+    with pytest.raises(RuntimeError, match="16 bytes.*those of PyTorch are of another generator"):
+        g.set_state(dt.zeros(5056, dtype=dt.uint8))
+
+
+@pytest.mark.parametrize("state", ["t.zeros(2)", "t.zeros(2, dtype=t.int32)", "[1]", "None"])
+def test_states_that_are_none(state, refusals):
+    mine, theirs = refusals(lambda t: t.Generator().set_state(eval(state, {"t": t})), TypeError)
+    assert mine == theirs
 
 
 def test_seeds_of_any_size():

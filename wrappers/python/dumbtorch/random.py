@@ -9,7 +9,8 @@ from weakref import WeakSet
 from . import _ops
 from ._native import lib
 from ._runtime import device_parts, fail
-from ._types import device
+from ._tensor_type import TensorBase
+from ._types import device, int64, uint8
 
 __all__ = ["Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed",
            "manual_seed", "seed", "set_rng_state"]  # fmt: skip
@@ -34,9 +35,13 @@ class Generator(_ops.Generator):
         """The seed, as a number of 64 bits without a sign."""
         return super().initial_seed() % 2**64
 
+    def get_state(self):
+        """16 bytes: what set_state needs to draw the same numbers again."""
+        return _ops.view_dtype(super().get_state(), uint8)
+
     def set_state(self, new_state):
         """Continues where get_state was called."""
-        super().set_state(new_state)
+        super().set_state(_numbers_of(new_state))
         return self
 
     def seed(self) -> int:
@@ -49,6 +54,25 @@ class Generator(_ops.Generator):
 
     def __reduce_ex__(self, protocol):
         return _rebuild, (self.device, self.get_state())
+
+
+_STATE_BYTES = 16
+
+
+def _numbers_of(state):
+    """A state as the library takes it: two numbers, which may come as they are."""
+    if not isinstance(state, TensorBase):
+        raise TypeError(f"expected a torch.ByteTensor, but got {type(state).__name__}")
+    if state.dtype == int64 and state.shape == (2,):
+        return state
+    if state.dtype != uint8:
+        raise TypeError("RNG state must be a torch.ByteTensor")
+    if state.shape != (_STATE_BYTES,):
+        raise RuntimeError(
+            f"expected an RNG state of {_STATE_BYTES} bytes, as get_state gives it, but got one of size "
+            f"{tuple(state.shape)}: those of PyTorch are of another generator"
+        )
+    return _ops.view_dtype(_ops.clone(state), int64)
 
 
 def _signed(seed: int) -> int:
