@@ -83,6 +83,10 @@ _BASES = (
 )  # fmt: skip
 
 
+# The last step of reset_parameters, where programs call it alone.
+LAST_STEPS = dict.fromkeys(("Embedding", "EmbeddingBag"), "_fill_padding_idx_with_zero")
+
+
 class Base(NamedTuple):
     name: str
     given: str = ""  # to a constructor by hand

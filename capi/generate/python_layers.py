@@ -119,6 +119,8 @@ def _methods(schema: Schema, layer: Layer, base: str, given: str = "") -> dict[s
     out = {"__init__": _constructor(schema, layer, base, given)}
     if layer.state and not given:
         out["reset_parameters"] = _reset(schema, layer)
+    if layer.name in python_bases.LAST_STEPS:
+        out[python_bases.LAST_STEPS[layer.name]] = _last_step(schema, layer)
     if _looked_at(layer):
         out["_check_input_dim"] = _check_input_dim(schema, layer)
     if _is_convolution(layer):
@@ -342,14 +344,25 @@ def _reset(schema: Schema, layer: Layer) -> list[str]:
         used |= set(expr.names(value)) if n in used else set()
     body = [f"{n} = {numbers.print(value)}" for n, value in layer.let.items() if n in used]
     body.append("with no_grad():")
+    last_step = python_bases.LAST_STEPS.get(layer.name)
     for s in layer.state:
-        steps = [printer.print(step) for step in s.init]
+        steps = [printer.print(step) for step in (s.init[:-1] if last_step else s.init)]
         if s.when:
             body.append(f"{INDENT}if {members[s.name]} is not None:")
             body += [INDENT * 2 + step for step in steps]
         else:
             body += [INDENT + step for step in steps]
+    body += [f"self.{last_step}()"] if last_step else []
     return ["def reset_parameters(self):", f'{INDENT}"""Draws initial values."""', *indented(body)]
+
+
+def _last_step(schema: Schema, layer: Layer) -> list[str]:
+    step = Printer(schema, _members(layer)).print(layer.state[-1].init[-1])
+    return [
+        f"def {python_bases.LAST_STEPS[layer.name]}(self):",
+        f'{INDENT}"""The last step of reset_parameters."""',
+        *indented(["with no_grad():", INDENT + step]),
+    ]
 
 
 def _parameters_in(layer: Layer, text: str) -> list[str]:

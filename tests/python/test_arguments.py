@@ -203,6 +203,20 @@ def test_a_block_with_a_device_ends_where_it_began(monkeypatch):
     assert list(map(str, set_to)) == ["cuda:1", "cuda", "cpu", "cpu"]
 
 
+@pytest.mark.parametrize(
+    ("place", "why"), [("meta", "tensors have memory here"), ("mps", "none for Apple's")]
+)
+def test_devices_that_are_not_here(place, why):
+    for call in (
+        lambda: dt.device(place),
+        lambda: dt.ones(2).to(place),
+        lambda: dt.ones(2, device=place + ":0"),
+        lambda: dt.nn.Linear(1, 1).to(place),
+    ):
+        with pytest.raises(RuntimeError, match=f"Expected one of cpu, cuda device type.*{why}"):
+            call()
+
+
 def test_the_default_generator_is_an_object(both, same):
     def run(t):
         t.manual_seed(3)

@@ -51,13 +51,19 @@ CALLS = {
     ],
     "dropout": lambda t, x, y: [t.dropout(x, 0.5, False), t.dropout(x, 0.0, True), t.dropout(x, 1.0, True)],
     "alpha_dropout": lambda t, x, y: [t.alpha_dropout(x, 0.5, False), t.alpha_dropout(x, 0.0, True)],
+    "feature_dropout": lambda t, x, y: [t.feature_dropout(x, 0.5, False), t.feature_dropout(x, 1.0, True)],
+    "affine_grid_generator": lambda t, x, y: [
+        t.affine_grid_generator(x[:, :3].reshape(1, 2, 3), [1, 1, 3, 2], ends) for ends in (False, True)
+    ],
+    "spmm": lambda t, x, y: [t.spmm(x, y.t()), t.spmm(x, mat2=y.t())],
     "feature_alpha_dropout": lambda t, x, y: [t.feature_alpha_dropout(x, 0.5, False)],
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("rate", [-0.5, 2, float("nan")])
 @pytest.mark.parametrize(
-    "name", [f"{n}dropout{end}" for n in ("", "alpha_", "feature_alpha_") for end in ("", "_")]
+    "name",
+    [f"{n}dropout{end}" for n in ("", "alpha_", "feature_", "feature_alpha_") for end in ("", "_")],
 )
 def test_bad_rates_of_dropout(name, rate, both):
     """nn.functional has a ValueError, but for NaN."""

@@ -163,3 +163,24 @@ OF_PARAMETER_DICT = [
 def test_parameter_dict(use):
     make = lambda t: t.nn.ParameterDict([("z", parameter(t, 1)), ("y", parameter(t, 2))])  # noqa: E731
     assert outcome(dt, make, use) == outcome(torch, make, use)
+
+
+def test_members_by_the_names_of_pytorchs_own_methods(both):
+    """Containers that programs derive from these call them."""
+
+    def run(t):
+        net, several = t.nn.Sequential(t.nn.ReLU(), t.nn.Tanh()), t.nn.ModuleList([t.nn.ReLU()] * 3)
+        found = [type(net._get_item_by_idx(net._modules.values(), i)).__name__ for i in (0, -1)]
+        found += [net._get_item_by_idx(net._modules.keys(), 1)]
+        found += [several._get_abs_string_index(i) for i in (0, 2, -1)]
+        for call in (
+            lambda: net._get_item_by_idx(iter(net), 2),
+            lambda: several._get_abs_string_index(-4),
+        ):
+            with pytest.raises(IndexError) as error:
+                call()
+            found.append(str(error.value))
+        return found
+
+    mine, theirs = both(run)
+    assert mine == theirs

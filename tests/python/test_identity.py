@@ -203,3 +203,29 @@ def test_bases_live_as_long_as_their_views():
     gc.collect()
     assert mark() is None
     assert lib.dt_live_handles(b"tensor") == before
+
+
+def test_a_tensor_as_another_class(both, same):
+    """torch.Tensor._make_subclass, by which older programs make parameters of their own."""
+
+    def run(t):
+        class Scale(t.nn.Parameter):
+            def __new__(cls, data, requires_grad=True):
+                return t.Tensor._make_subclass(cls, data, requires_grad)
+
+        data = t.ones(2)
+        scale = Scale(data * 1)
+        (scale * 3).sum().backward()
+        layer = t.nn.Module()
+        layer.scale = scale
+        shared = t.Tensor._make_subclass(Scale, data)
+        data.fill_(5)
+        errors = []
+        for given in ((int, data), (t.Tensor, 3)):
+            with pytest.raises(TypeError) as caught:
+                t.Tensor._make_subclass(*given)
+            errors.append(str(caught.value))
+        kinds = type(scale).__name__, scale.is_leaf, len(list(layer.parameters()))
+        return scale, scale.grad, shared, shared.requires_grad, kinds, errors
+
+    same(*both(run))

@@ -159,3 +159,102 @@ def test_assert_allclose():
     dt.testing.assert_allclose(dt.ones(2), np.ones(2))
     with pytest.raises(AssertionError, match="Mismatched elements: 2 / 2"):
         dt.testing.assert_allclose(dt.ones(2), [1.1, 1.2], rtol=1e-3, atol=0)
+
+
+# ---- what modules have under one underscore
+
+
+def test_methods_of_modules(both, same):
+    def run(t):
+        nn = t.nn
+
+        class Counted(nn.Module):
+            calls = 0
+
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("kept", t.ones(1))
+                self.register_buffer("left", t.ones(1), persistent=False)
+
+            def forward(self, x):
+                return x + self.kept
+
+            def _call_impl(self, *args, **kwargs):
+                self.calls += 1
+                return super()._call_impl(*args, **kwargs)
+
+        net = Counted()
+        out = [
+            net(t.zeros(2)),
+            nn.Sequential(net)(t.zeros(2)),
+            net.calls,
+            net._non_persistent_buffers_set,
+        ]
+        out.append(nn.Linear(2, 2)._call_impl(t.zeros(1, 2)).shape)
+        result = net.load_state_dict({}, strict=False)
+        kind = nn.modules.module._IncompatibleKeys
+        out += [isinstance(result, kind), repr(result), repr(kind([], []))]
+        table = nn.Embedding(3, 2, padding_idx=-1)
+        with t.no_grad():
+            table.weight.fill_(4)
+        table._fill_padding_idx_with_zero()
+        table.weight.sum().backward()
+        bag = nn.EmbeddingBag(2, 2, padding_idx=0)
+        return [
+            *out,
+            table.weight,
+            table.weight.grad,
+            bag.weight[0].abs().sum(),
+            list(net.state_dict()),
+        ]
+
+    same(*both(run))
+
+
+def test_an_embedding_that_fills_its_row_otherwise():
+    class Ones(dt.nn.Embedding):
+        def _fill_padding_idx_with_zero(self):
+            with dt.no_grad():
+                self.weight[self.padding_idx] = 1
+
+    assert Ones(3, 2, padding_idx=1).weight[1].tolist() == [1, 1]
+
+
+@pytest.mark.filterwarnings("ignore:size_average and reduce", "ignore:reduction='elementwise_mean'")
+def test_numbers_of_reductions(both):
+    def run(t):
+        of = t.nn._reduction
+        found = [of.get_enum(word) for word in ("none", "mean", "sum", "elementwise_mean")]
+        for given in [(None, None), (True, False), (False, None), (None, True)]:
+            found += [of.legacy_get_string(*given), of.legacy_get_enum(*given, emit_warning=False)]
+        with pytest.raises(ValueError) as error:
+            of.get_enum("max")
+        return found, str(error.value), t.nn.functional._Reduction is of
+
+    mine, theirs = both(run)
+    assert mine == theirs
+    with pytest.warns(UserWarning, match="please use reduction='sum'"):
+        dt.nn._reduction.legacy_get_string(False, True)
+
+
+def test_tensors_in_one_line(both, same):
+    def run(t):
+        tensors = [t.arange(6.0).reshape(2, 3).t(), t.tensor(7.0), t.ones(0, 2)]
+        flat = t._utils._flatten_dense_tensors(tensors)
+        parts = t._utils._unflatten_dense_tensors(flat * 2, tensors)
+        flat_parts = t._utils._unflatten_dense_tensors(flat, tensors)
+        flat.zero_()
+        return flat, parts, flat_parts, type(parts).__name__
+
+    same(*both(run))
+
+
+def test_what_gives_a_loaders_indices(both):
+    def run(t):
+        data = t.utils.data
+        batches = data.DataLoader(range(5), batch_size=2)
+        items = data.DataLoader(range(3), batch_size=None)
+        return list(batches._index_sampler), list(items._index_sampler)
+
+    mine, theirs = both(run)
+    assert mine == theirs

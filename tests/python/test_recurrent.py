@@ -461,3 +461,99 @@ def test_weights_that_are_put_in_place(torch):
         outs.append(layer.double()(x)[0])
         results.append([out.flatten().tolist() for out in outs])
     assert results[0] == [pytest.approx(out, rel=1e-12) for out in results[1]]
+
+
+# ---- the checks of a class of one's own
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_checks_of_forward(both, kind, batch_first):
+    def run(t):
+        layer = getattr(t.nn, kind)(
+            3,
+            4,
+            2,
+            batch_first=batch_first,
+            bidirectional=True,
+            **({"proj_size": 2} if kind == "LSTM" else {}),
+        )
+        x, sizes = t.ones(5, 2, 3), t.tensor([2, 1])
+        found = [
+            tuple(layer.get_expected_hidden_size(x, None)),
+            tuple(layer.get_expected_hidden_size(x[0], sizes)),
+        ]
+        if kind == "LSTM":
+            found.append(tuple(layer.get_expected_cell_size(x, None)))
+        states = [t.zeros(size) for size in (found[0], found[-1])]
+        good, bad = (
+            (states, states[:1] + [t.zeros(1, 1, 1)])
+            if kind == "LSTM"
+            else (states[0], t.zeros(1, 1, 1))
+        )
+        layer.check_forward_args(x, good, None)
+        for call in (
+            lambda: layer.check_forward_args(x, bad, None),
+            lambda: layer.check_forward_args(x[0], good, None),
+            lambda: layer.check_input(x, sizes),
+            lambda: layer.check_input(t.ones(5, 2, 2), None),
+            lambda: layer.check_input(x.double(), None),
+            lambda: layer.check_hidden_size(states[0], (1, 2, 3), "{} and {}"),
+        ):
+            with pytest.raises((RuntimeError, ValueError)) as error:
+                call()
+            found.append((error.type, str(error.value)))
+        order = t.tensor([1, 0])
+        state = t.arange(8.0).reshape(1, 2, 4)
+        hidden = (state, state * 2) if kind == "LSTM" else state
+        moved = layer.permute_hidden(hidden, order)
+        parts = moved if kind == "LSTM" else [moved]
+        return (
+            found,
+            [part.tolist() for part in parts],
+            layer.permute_hidden(hidden, None) is hidden,
+        )
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_checks_that_are_overridden(both, kind):
+    """forward calls them, of a class or of one layer, with a batch and a state."""
+
+    def run(t):
+        seen, base = [], getattr(t.nn, kind)
+
+        class Layer(base):
+            def check_forward_args(self, input, hidden, batch_sizes):
+                states = hidden if isinstance(hidden, tuple) else [hidden]
+                seen.append(
+                    (tuple(input.shape), [tuple(h.shape) for h in states], batch_sizes is None)
+                )
+
+            def permute_hidden(self, hx, permutation):
+                seen.append(permutation is None or permutation.tolist())
+                return super().permute_hidden(hx, permutation)
+
+        one = base(3, 4)
+        one.check_input = lambda input, batch_sizes: seen.append("asked")
+        pack = t.nn.utils.rnn.pack_padded_sequence(t.ones(3, 2, 3), [2, 3], enforce_sorted=False)
+        state = t.zeros(1, 2, 4)
+        with t.no_grad():
+            one(t.ones(2, 1, 3))
+            layer = Layer(3, 4)
+            layer(t.ones(5, 2, 3))
+            at = len(seen)
+            layer(pack, (state, state) if kind == "LSTM" else state)
+            packed = [each for each in seen[at:] if isinstance(each, list)]
+            del seen[at:]
+            layer(t.ones(5, 3))
+        return (
+            [each for each in seen[:at] if each is not True],
+            packed,
+            [each for each in seen if isinstance(each, tuple)],
+        )
+
+    mine, theirs = both(run)
+    assert mine == theirs

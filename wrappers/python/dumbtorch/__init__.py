@@ -60,6 +60,7 @@ globals().update((t.__name__, t) for t in _storage_types.values())
 from . import amp, autograd, nn, random, storage, version  # noqa: E402
 from ._by_position import (  # noqa: E402
     adaptive_max_pool1d,
+    affine_grid_generator,
     alpha_dropout,
     alpha_dropout_,
     batch_norm,
@@ -72,6 +73,8 @@ from ._by_position import (  # noqa: E402
     embedding_bag,
     feature_alpha_dropout,
     feature_alpha_dropout_,
+    feature_dropout,
+    feature_dropout_,
     grid_sampler,
     grid_sampler_2d,
     grid_sampler_3d,
@@ -83,6 +86,7 @@ from ._by_position import (  # noqa: E402
     margin_ranking_loss,
     max_pool1d_with_indices,
     poisson_nll_loss,
+    spmm,
     triplet_margin_loss,
 )
 from ._conditions import (  # noqa: E402
@@ -173,9 +177,9 @@ from .storage import TypedStorage, UntypedStorage, is_storage  # noqa: E402
 
 _late_name, __dir__ = _late.names(
     __name__,
-    """__config__ __future__ accelerator backends compiler cpu cuda distributed distributions func functional hub jit
-    linalg masked multiprocessing onnx optim profiler quasirandom return_types safetensors serialization signal sparse
-    special testing types utils""",
+    """__config__ __future__ _utils accelerator backends compiler cpu cuda distributed distributions func functional
+    hub jit linalg masked multiprocessing onnx optim profiler quasirandom return_types safetensors serialization signal
+    sparse special testing types utils""",
     {
         "_histogramdd": "histogramdd",
         "_lowrank": "lobpcg pca_lowrank svd_lowrank",

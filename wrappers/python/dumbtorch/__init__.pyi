@@ -50,6 +50,7 @@ from . import random as random
 from . import storage as storage
 from . import version as version
 from ._by_position import adaptive_max_pool1d as adaptive_max_pool1d
+from ._by_position import affine_grid_generator as affine_grid_generator
 from ._by_position import alpha_dropout as alpha_dropout
 from ._by_position import alpha_dropout_ as alpha_dropout_
 from ._by_position import batch_norm as batch_norm
@@ -62,6 +63,8 @@ from ._by_position import embedding as embedding
 from ._by_position import embedding_bag as embedding_bag
 from ._by_position import feature_alpha_dropout as feature_alpha_dropout
 from ._by_position import feature_alpha_dropout_ as feature_alpha_dropout_
+from ._by_position import feature_dropout as feature_dropout
+from ._by_position import feature_dropout_ as feature_dropout_
 from ._by_position import grid_sampler as grid_sampler
 from ._by_position import grid_sampler_2d as grid_sampler_2d
 from ._by_position import grid_sampler_3d as grid_sampler_3d
@@ -73,6 +76,7 @@ from ._by_position import layer_norm as layer_norm
 from ._by_position import margin_ranking_loss as margin_ranking_loss
 from ._by_position import max_pool1d_with_indices as max_pool1d_with_indices
 from ._by_position import poisson_nll_loss as poisson_nll_loss
+from ._by_position import spmm as spmm
 from ._by_position import triplet_margin_loss as triplet_margin_loss
 from ._functions import broadcast_shapes as broadcast_shapes
 from ._functions import cdist as cdist
@@ -148,6 +152,7 @@ from .storage import UntypedStorage as UntypedStorage
 from .storage import is_storage as is_storage
 from . import __config__ as __config__
 from . import __future__ as __future__
+from . import _utils as _utils
 from . import accelerator as accelerator
 from . import backends as backends
 from . import compiler as compiler

@@ -46,6 +46,26 @@ def feature_alpha_dropout_(input, p, train):
     return functional.feature_alpha_dropout(input, _rate(p), train, True)
 
 
+def feature_dropout(input, p, train):
+    """nn.functional.dropout2d, of any dimensions after the channels."""
+    return functional.dropout2d(input, _rate(p), train)
+
+
+def feature_dropout_(input, p, train):
+    """feature_dropout, in place."""
+    return functional.dropout2d(input, _rate(p), train, True)
+
+
+def affine_grid_generator(theta, size, align_corners):
+    """nn.functional.affine_grid."""
+    return functional.affine_grid(theta, size, align_corners)
+
+
+def spmm(input, mat2):
+    """mm: there are no sparse matrices."""
+    return _ops.mm(input, mat2)
+
+
 def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
     """nn.functional.embedding; a padding_idx of -1 means that there is none."""
     padding_idx = None if padding_idx == -1 else padding_idx

@@ -237,15 +237,16 @@ def int_tuple(x, count: int) -> tuple:
     return tuple(int_list(tuple(x) if isinstance(x, Iterable) else x, count))
 
 
-def reduction_of(size_average: bool | None, reduce: bool | None) -> str:
+def reduction_of(size_average: bool | None, reduce: bool | None, warns: bool = True) -> str:
     """The `reduction` that these two older arguments of losses mean, with PyTorch's warning."""
     means = size_average is None or size_average
     joins = reduce is None or reduce
     word = ("mean" if means else "sum") if joins else "none"
-    warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{word}' instead.",
-        stacklevel=3,
-    )
+    if warns:
+        warnings.warn(
+            f"size_average and reduce args will be deprecated, please use reduction='{word}' instead.",
+            stacklevel=3,
+        )
     return word
 
 

@@ -147,6 +147,22 @@ class TensorNames(TensorBase):
         """The same tensor as an object of another class."""
         return adopt(cls, lib.py_alias(self._h))
 
+    @staticmethod
+    def _make_subclass(cls, data, require_grad=False):
+        """A leaf of that class in a tensor's memory."""
+        if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
+            raise TypeError(
+                "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
+                "your class inherits from Tensor."
+            )
+        if not isinstance(data, TensorBase):
+            given = type(data).__name__
+            raise TypeError(
+                f"_make_subclass(): argument 'data' (position 2) must be Tensor, not {given}"
+            )
+        data = _ops.detach(data)
+        return _ops.tensor_requires_grad_(adopt(cls, lib.py_alias(data._h)), require_grad)
+
     def storage_type(self) -> type:
         """The class of its storage, such as torch.FloatStorage."""
         from .storage import TYPES, TypedStorage

@@ -134,10 +134,13 @@ channels_last = MEMORY_FORMAT.named("channels_last")
 DTYPE.update({float: float64.number, int: int64.number, bool: bool_.number})
 
 
-_OF_META = (
-    "; tensors have memory here: nn.utils.skip_init makes a module without initialising it, and "
-    "load_state_dict(assign=True) puts other tensors in the place of its own"
-)
+# Why some of PyTorch's devices are not here.
+_WITHOUT = {
+    "meta": "; tensors have memory here: nn.utils.skip_init makes a module without initialising it, and "
+    "load_state_dict(assign=True) puts other tensors in the place of its own",
+    "mps": "; there are kernels for CPUs and for NVIDIA's GPUs, and none for Apple's",
+    "xpu": "; there are kernels for CPUs and for NVIDIA's GPUs, and none for Intel's",
+}
 
 # The default devices to go back to at the ends of this thread's blocks `with device(...)`.
 _before = threading.local()
@@ -167,7 +170,7 @@ class device:
         if type not in _enums.DEVICE_TYPE:
             known = ", ".join(_enums.DEVICE_TYPE)
             said = f"Expected one of {known} device type at start of device string: {type}"
-            raise RuntimeError(said + _OF_META if type == "meta" else said)
+            raise RuntimeError(said + _WITHOUT.get(type, ""))
         if index is not None and index < 0:
             raise RuntimeError("Device index must not be negative")
         self.type, self.index = type, index

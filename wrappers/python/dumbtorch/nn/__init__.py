@@ -1,13 +1,13 @@
 """Modules: layers, containers, losses."""
 
 from .. import _missing
-from . import attention, functional, grad, init, modules, parallel, utils
+from . import _reduction, attention, functional, grad, init, modules, parallel, utils
 from .kv_cache import KVCache
 from .modules import *  # noqa: F403
 from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-functional.grad = grad  # as PyTorch has it
+functional.grad, functional._Reduction = grad, _reduction  # as PyTorch has them
 __getattr__ = _missing.getattr_of(__name__)
 
 __all__ = [

@@ -21,12 +21,13 @@ class _Indexed(Module):
     def _members(self) -> dict:
         return self._modules
 
-    def _key(self, index) -> str:
+    def _get_abs_string_index(self, idx) -> str:
+        """An index, which may count from the end, from the beginning."""
         n = len(self._members)
-        index = operator.index(index)
-        if not -n <= index < n:
-            raise IndexError(f"index {index} is out of range")
-        return str(index % n)
+        idx = operator.index(idx)
+        if not -n <= idx < n:
+            raise IndexError(f"index {idx} is out of range")
+        return str(idx % n)
 
     def _replace(self, members) -> None:
         registry = self._members
@@ -45,14 +46,14 @@ class _Indexed(Module):
     def __getitem__(self, index):
         if isinstance(index, slice):
             return type(self)(list(self)[index])
-        return list(self._members.values())[int(self._key(index))]
+        return list(self._members.values())[int(self._get_abs_string_index(index))]
 
     def __setitem__(self, index, member):
-        self._set(list(self._members)[int(self._key(index))], member)
+        self._set(list(self._members)[int(self._get_abs_string_index(index))], member)
 
     def __delitem__(self, index):
         members = list(self)
-        del members[index if isinstance(index, slice) else int(self._key(index))]
+        del members[index if isinstance(index, slice) else int(self._get_abs_string_index(index))]
         self._replace(members)
 
     def append(self, member):
@@ -108,7 +109,11 @@ class Sequential(_Indexed):
     def __getitem__(self, index):
         if isinstance(index, slice):
             return type(self)(dict(list(self._modules.items())[index]))
-        return super().__getitem__(index)
+        return self._get_item_by_idx(self._modules.values(), index)
+
+    def _get_item_by_idx(self, iterator, idx):
+        """The entry at an index, among as many as there are modules."""
+        return next(itertools.islice(iterator, int(self._get_abs_string_index(idx)), None))
 
     def insert(self, index, module):
         """Adds a module before another."""

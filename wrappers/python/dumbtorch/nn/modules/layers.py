@@ -884,6 +884,11 @@ class Embedding(Module):
         """Draws initial values."""
         with no_grad():
             _ops.normal_(self._parameters["weight"])
+        self._fill_padding_idx_with_zero()
+
+    def _fill_padding_idx_with_zero(self):
+        """The last step of reset_parameters."""
+        with no_grad():
             _ops.zero_(_ops.select(self._parameters["weight"], 0, self.padding_idx)) if (self.padding_idx is not None) else self._parameters["weight"]
 
     def forward(self, input):
@@ -966,6 +971,11 @@ class EmbeddingBag(Module):
         """Draws initial values."""
         with no_grad():
             _ops.normal_(self._parameters["weight"])
+        self._fill_padding_idx_with_zero()
+
+    def _fill_padding_idx_with_zero(self):
+        """The last step of reset_parameters."""
+        with no_grad():
             _ops.zero_(_ops.select(self._parameters["weight"], 0, self.padding_idx)) if (self.padding_idx is not None) else self._parameters["weight"]
 
     def forward(self, input, offsets=None, per_sample_weights=None):

@@ -34,7 +34,7 @@ from .calls import (  # noqa: F401  where PyTorch has those of all modules
     register_module_parameter_registration_hook,
     registered,
 )
-from .state import StateDict
+from .state import StateDict, _IncompatibleKeys  # noqa: F401  where PyTorch has it
 
 # The hooks of all modules: an empty dictionary that is put here takes them off.
 _global_forward_hooks: HooksOfAll = HooksOfAll()
@@ -71,7 +71,7 @@ class Module(StateDict):
         set_plain(self, "_parameters", {})
         set_plain(self, "_buffers", {})
         set_plain(self, "_modules", {})
-        set_plain(self, "_transient_buffers", set())
+        set_plain(self, "_non_persistent_buffers_set", set())
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
@@ -93,6 +93,15 @@ class Module(StateDict):
         if kwargs:  # or the call would make another dict of nothing
             return self.forward(*args, **kwargs)
         return self.forward(*args)
+
+    _call_impl = _wrapped_call_impl = __call__
+
+    def __init_subclass__(cls, **kwargs):
+        """A class with a way of its own to be called by PyTorch's name is called so."""
+        super().__init_subclass__(**kwargs)
+        for name in ("_call_impl", "_wrapped_call_impl"):
+            if name in cls.__dict__ and "__call__" not in cls.__dict__:
+                cls.__call__ = cls.__dict__[name]
 
     # ---- attributes
 
@@ -150,7 +159,7 @@ class Module(StateDict):
         for registry in ("_parameters", "_buffers", "_modules"):
             if name in self.__dict__.get(registry, ()):
                 del self.__dict__[registry][name]
-                self._transient_buffers.discard(name)
+                self._non_persistent_buffers_set.discard(name)
                 return
         object.__delattr__(self, name)
 
@@ -211,7 +220,11 @@ class Module(StateDict):
                 "(torch Tensor or None required)"
             )
         registry[name] = registered("buffer", self, name, tensor)
-        (self._transient_buffers.discard if persistent else self._transient_buffers.add)(name)
+        (
+            self._non_persistent_buffers_set.discard
+            if persistent
+            else self._non_persistent_buffers_set.add
+        )(name)
 
     def add_module(self, name: str, module) -> None:
         """Adds a child, or None for one that is absent."""

@@ -8,6 +8,7 @@ import warnings
 
 from ... import _ops
 from ..._overloads import gru, lstm, rnn_relu, rnn_tanh
+from ...amp.autocast_mode import is_autocast_enabled
 from ...autograd.grad_mode import no_grad
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
@@ -15,6 +16,12 @@ from .module import Module
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 _FUNCTIONS = {"LSTM": lstm, "GRU": gru, "RNN_TANH": rnn_tanh, "RNN_RELU": rnn_relu}
+
+# The methods that refuse what forward is given.
+_CHECKS = frozenset(
+    ["check_forward_args", "check_input", "check_hidden_size", "get_expected_hidden_size"]
+    + ["get_expected_cell_size"]
+)
 
 
 def _refuse_types(**named) -> None:
@@ -131,15 +138,83 @@ class RNNBase(Module):
         parts += [f"bidirectional={self.bidirectional}"] if self.bidirectional else []
         return ", ".join(parts)
 
+    # ---- what forward refuses, and in which order a batch is
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if cls.__module__ != __name__ and not _CHECKS.isdisjoint(cls.__dict__):
+            cls._checks_itself = True
+
+    _checks_itself = False  # the functions check the same, unless a class has checks of its own
+
+    def check_input(self, input, batch_sizes) -> None:
+        """Refuses an input of another dtype, of other dimensions or features."""
+        dtype = self._flat_weights[0].dtype
+        if input.dtype != dtype and not any(map(is_autocast_enabled, ("cpu", "cuda"))):
+            raise ValueError(
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). Convert input: "
+                f"input.to({dtype}), or convert model: model.to({input.dtype})"
+            )
+        dims = 3 if batch_sizes is None else 2
+        if input.dim() != dims:
+            raise RuntimeError(f"input must have {dims} dimensions, got {input.dim()}")
+        if input.size(-1) != self.input_size:
+            raise RuntimeError(
+                "input.size(-1) must be equal to input_size. Expected "
+                f"{self.input_size}, got {input.size(-1)}"
+            )
+
+    def get_expected_hidden_size(self, input, batch_sizes) -> tuple[int, int, int]:
+        """The sizes of hidden states."""
+        return self._state_size(input, batch_sizes, self.proj_size or self.hidden_size)
+
+    def _state_size(self, input, batch_sizes, features: int) -> tuple[int, int, int]:
+        batch = input.size(0 if self.batch_first else 1) if batch_sizes is None else batch_sizes[0]
+        batch = int(batch)
+        return self.num_layers * (2 if self.bidirectional else 1), batch, features
+
+    def check_hidden_size(
+        self, hx, expected_hidden_size, msg="Expected hidden size {}, got {}"
+    ) -> None:
+        """Refuses a state of other sizes."""
+        if hx.size() != expected_hidden_size:
+            raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
+
+    def check_forward_args(self, input, hidden, batch_sizes) -> None:
+        """Refuses what forward, of a batch, would refuse."""
+        self.check_input(input, batch_sizes)
+        self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
+
+    def permute_hidden(self, hx, permutation):
+        """A state, or hidden states and cells, with the batch in another order."""
+        return _permuted(hx, permutation)
+
+    def _zeros(self, input, batch_sizes):
+        """The state before the first step."""
+        return input.new_zeros(self.get_expected_hidden_size(input, batch_sizes))
+
+    def _check(self, input, hx, batch_sizes=None) -> None:
+        """By the checks of a class of one's own, which see a batch and a state."""
+        if batch_sizes is None and input.dim() == 2:
+            input = input.unsqueeze(0 if self.batch_first else 1)
+            hx = _each(hx, lambda state: state.unsqueeze(1))
+        given = self._zeros(input, batch_sizes) if hx is None else hx
+        self.check_forward_args(input, given, batch_sizes)
+
     def forward(self, input, hx=None):
         weights = self._flat_weights
+        checks_itself = self._checks_itself or not _CHECKS.isdisjoint(self.__dict__)
         settings = self.bias, self.num_layers, self.dropout, self.training, self.bidirectional
         function = _FUNCTIONS[self.mode]
         if isinstance(input, PackedSequence):
-            first = _permuted(hx, input.sorted_indices)
+            first = None if hx is None else self.permute_hidden(hx, input.sorted_indices)
+            if checks_itself:
+                self._check(input.data, first, input.batch_sizes)
             result = function(input.data, input.batch_sizes, first, weights, *settings)
             output = input._replace(data=result[0])
-            return output, _permuted(_state(result), input.unsorted_indices)
+            return output, self.permute_hidden(_state(result), input.unsorted_indices)
+        if checks_itself:
+            self._check(input, hx)
         result = function(input, hx, weights, *settings, self.batch_first)
         return result[0], _state(result)
 
@@ -151,11 +226,14 @@ def _state(result):
 
 def _permuted(state, order):
     """A state, or hidden states and cells, with the batch in another order."""
-    if state is None or order is None:
-        return state
+    return state if order is None else _each(state, lambda s: s.index_select(1, order))
+
+
+def _each(state, function):
+    """A function of a state, or of hidden states and cells."""
     if isinstance(state, (tuple, list)):
-        return tuple(s.index_select(1, order) for s in state)
-    return state.index_select(1, order)
+        return tuple(map(function, state))
+    return None if state is None else function(state)
 
 
 def _without_projection(options) -> dict:
@@ -209,6 +287,23 @@ class LSTM(RNNBase):
 
     def __init__(self, *args, **options):
         super().__init__("LSTM", *args, **options)
+
+    def get_expected_cell_size(self, input, batch_sizes) -> tuple[int, int, int]:
+        """The sizes of cells."""
+        return self._state_size(input, batch_sizes, self.hidden_size)
+
+    def check_forward_args(self, input, hidden, batch_sizes) -> None:
+        self.check_input(input, batch_sizes)
+        sizes = (
+            self.get_expected_hidden_size(input, batch_sizes),
+            self.get_expected_cell_size(input, batch_sizes),
+        )
+        for i, size in enumerate(sizes):
+            self.check_hidden_size(hidden[i], size, f"Expected hidden[{i}] size {{}}, got {{}}")
+
+    def _zeros(self, input, batch_sizes):
+        cells = input.new_zeros(self.get_expected_cell_size(input, batch_sizes))
+        return super()._zeros(input, batch_sizes), cells
 
 
 class GRU(RNNBase):

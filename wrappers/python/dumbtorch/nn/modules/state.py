@@ -19,7 +19,7 @@ from ...utils.swap import replace
 from ..parameter import Parameter, is_lazy
 
 
-class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
     """What `load_state_dict` did not find, and what it had no place for."""
 
     __slots__ = ()
@@ -27,7 +27,7 @@ class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpect
     def __repr__(self):
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
-        return f"_{super().__repr__()}"
+        return super().__repr__()
 
     __str__ = __repr__
 
@@ -100,7 +100,7 @@ class StateDict:
             if p is not None:
                 yield name, p
         for name, buffer in self._buffers.items():
-            if buffer is not None and name not in self._transient_buffers:
+            if buffer is not None and name not in self._non_persistent_buffers_set:
                 yield name, buffer
 
     def get_extra_state(self):
@@ -125,7 +125,7 @@ class StateDict:
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
-        keys, errors, hooks = IncompatibleKeys([], []), [], []
+        keys, errors, hooks = _IncompatibleKeys([], []), [], []
         loading = _Loading(state_dict, [])
         metadata = getattr(state_dict, "_metadata", None) or {}
         _walk(self, loading, metadata, assign, keys, errors, hooks)
@@ -264,7 +264,7 @@ def _write(waiting: list) -> None:
             waiting.pop(0)()
 
 
-def _complaints(keys: IncompatibleKeys, strict: bool) -> list[str]:
+def _complaints(keys: _IncompatibleKeys, strict: bool) -> list[str]:
     if not strict:
         return []
     out = []

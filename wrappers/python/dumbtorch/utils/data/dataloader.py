@@ -197,6 +197,11 @@ class DataLoader:
         """What makes a batch: indices or, of a dataset that can only be gone through, how many items."""
         if self.sampler is None and isinstance(self.dataset, IterableDataset):
             return itertools.repeat(self.batch_size)
+        return self._index_sampler
+
+    @property
+    def _index_sampler(self):
+        """What gives the indices of a batch, or, without batches, of an item."""
         return self.sampler if self.batch_sampler is None else self.batch_sampler
 
     def _seed(self) -> int:
