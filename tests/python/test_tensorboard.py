@@ -152,6 +152,89 @@ def test_texts(written):
     assert fields(fields(value[9][0])[1][0]) == {1: [b"text"]}
 
 
+def test_several_curves_in_one_picture(tmp_path):
+    with SummaryWriter(tmp_path, filename_suffix=".x") as writer:
+        for step in range(2):
+            writer.add_scalars(
+                "run/loss", {"train": step + 0.5, "test": dt.tensor(step + 2.0)}, step
+            )
+        writer.flush()
+        assert writer.get_logdir() == str(tmp_path)
+    folders = sorted(path for path in tmp_path.iterdir() if path.is_dir())
+    assert [folder.name for folder in folders] == ["run_loss_test", "run_loss_train"]
+    for folder, first in zip(folders, (2.0, 0.5)):
+        (path,) = folder.iterdir()
+        assert path.name.endswith(".x")
+        found = [(step, tag, value[2][0]) for step, tag, value in values(path)]
+        assert found == [(step, "run/loss", first + step) for step in range(2)]
+
+
+@pytest.mark.parametrize(("n", "wide"), [(10, 8), (3, 3)])
+@pytest.mark.parametrize("order", ["NCHW", "NHWC"])
+def test_several_pictures(written, order, n, wide):
+    pil = pytest.importorskip("PIL.Image")
+    pixels = np.random.default_rng(0).integers(0, 256, (10, 4, 5, 3), np.uint8)
+    given = pixels if order == "NHWC" else pixels.transpose(0, 3, 1, 2).copy()
+    one = pixels[0] if order == "NHWC" else given[0]
+
+    def use(writer):
+        writer.add_images("all", given[:n], 1, dataformats=order)
+        writer.add_images("one", one, 1, dataformats=order[1:])
+
+    (_, _, value), (_, _, single) = written(use)
+    shown = [np.asarray(pil.open(io.BytesIO(fields(v[4][0])[4][0]))) for v in (value, single)]
+    rows = -(-n // wide)
+    assert shown[0].shape == (rows * 4, wide * 5, 3)
+    for i in range(rows * wide):
+        y, x = divmod(i, wide)
+        wanted = pixels[i] if i < n else np.zeros_like(pixels[0])
+        np.testing.assert_array_equal(shown[0][4 * y : 4 * y + 4, 5 * x : 5 * x + 5], wanted)
+    np.testing.assert_array_equal(shown[1], pixels[0])
+
+
+def test_pictures_of_other_dimensions(tmp_path):
+    with SummaryWriter(tmp_path) as writer:
+        with pytest.raises(ValueError, match="expected a NCHW tensor, NCHW or NHWC"):
+            writer.add_images("flat", np.zeros((2, 3, 3)))
+
+
+def test_hyperparameters(tmp_path):
+    with SummaryWriter(tmp_path) as writer:
+        settings = {"lr": 0.5, "kind": "adam", "on": True, "none": None, "x": dt.tensor(2.0)}
+        writer.add_hparams(settings, {"loss": 0.25}, {"kind": ["adam", "sgd"]}, "first", 3)
+        for wrong in (([], {}), ({}, []), ({"a": 1}, {}, {"a": ["b"]})):
+            with pytest.raises(TypeError):
+                writer.add_hparams(*wrong)
+        with pytest.raises(ValueError, match="int, float, str, bool, or torch.Tensor"):
+            writer.add_hparams({"a": [1]}, {})
+    (path,) = (tmp_path / "first").iterdir()
+    *contents, (step, tag, value) = values(path)
+    assert (step, tag, value[2][0]) == (3, "loss", 0.25)
+    found = {}
+    for step, tag, value in contents:
+        plugin = fields(fields(value[9][0])[1][0])
+        assert step == 3 and plugin[1] == [b"hparams"]
+        found |= {tag: fields(plugin[2][0])}
+    experiment = fields(found["_hparams_/experiment"][2][0])
+    kinds = [fields(info) for info in experiment[4]]
+    assert [(k[1][0], k[4][0]) for k in kinds] == [(b"lr", 3), (b"kind", 1), (b"on", 3), (b"x", 3)]
+    assert [fields(v)[3] for v in fields(kinds[1][5][0])[1]] == [[b"adam"], [b"sgd"]]
+    assert fields(fields(experiment[5][0])[1][0])[2] == [b"loss"]
+    entries = [fields(entry) for entry in fields(found["_hparams_/session_start_info"][3][0])[1]]
+    said = {entry[1][0]: next(iter(fields(entry[2][0]).values()))[0] for entry in entries}
+    assert said == {b"lr": 0.5, b"kind": b"adam", b"on": 1.0, b"x": 2.0}
+    assert fields(found["_hparams_/session_end_info"][4][0]) == {1: [1]}
+
+
+def test_what_is_not_written(tmp_path):
+    with SummaryWriter(tmp_path) as writer:
+        assert not hasattr(writer, "add_graph")
+        with pytest.raises(
+            AttributeError, match="'add_figure': event files take scalars.*add_image"
+        ):
+            writer.add_figure("f", None)
+
+
 def test_memory_of_the_cpu():
     before = dt.cpu.memory_allocated()
     x = dt.ones(100_000)

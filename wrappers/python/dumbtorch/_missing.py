@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+OF_WRITERS = """
+    add_audio add_custom_scalars add_custom_scalars_marginchart add_custom_scalars_multilinechart add_embedding
+    add_figure add_graph add_histogram_raw add_image_with_boxes add_mesh add_onnx_graph add_pr_curve add_pr_curve_raw
+    add_tensor add_video"""
 # PyTorch's names that are left out for one reason, and it.
 _REASONS = {
     "there are no complex numbers, which the eigenvalues of a matrix that is not symmetric are; eigh and eigvalsh find "
@@ -38,6 +42,8 @@ _REASONS = {
     "operations are not intercepted, so that none is chosen to be kept; checkpoint smaller parts": """
         CheckpointPolicy SAC_IGNORED_OPS SelectiveCheckpointContext create_selective_checkpoint_contexts""",
     "nothing is compiled or exported": "export fork fx wait",
+    "event files take scalars, histograms, images, texts and hyperparameters here; a picture of anything else goes by "
+    "add_image": OF_WRITERS,
     "optimizers and modules have it; x.grad = None clears one tensor's gradient": "zero_grad",
 }
 _REASON_OF = {name: reason for reason, names in _REASONS.items() for name in names.split()}
@@ -66,18 +72,18 @@ def getattr_of(module: str):
 
 
 class _Absent:
-    """A name that tensors do not have. Unlike a `__getattr__`, it costs those nothing that they have."""
+    """A name that objects do not have. Unlike a `__getattr__`, it costs those nothing that they have."""
 
     def __init__(self, name: str):
         self._name = name
 
-    def __get__(self, tensor, kind):
-        said = f"{'type object ' if tensor is None else ''}{kind.__name__!r}"
-        said += f"{' object' if tensor is not None else ''} has no attribute {self._name!r}"
+    def __get__(self, owner, kind):
+        said = f"{'type object ' if owner is None else ''}{kind.__name__!r}"
+        said += f"{' object' if owner is not None else ''} has no attribute {self._name!r}"
         raise AttributeError(sentence(said, self._name))
 
 
-def install(tensor_names: type) -> None:
-    """Puts what tensors do not have into their class."""
-    for name in _OF_TENSORS.split():
-        setattr(tensor_names, name, _Absent(name))
+def install(kind: type, names: str = _OF_TENSORS) -> None:
+    """Puts what objects of a class do not have into it: that of tensors, or others."""
+    for name in names.split():
+        setattr(kind, name, _Absent(name))

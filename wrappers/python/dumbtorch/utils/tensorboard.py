@@ -11,7 +11,15 @@ first says the file's version:
     Image    1: height, 2: width, 3: colorspace (channels), 4: encoded_image_string (a PNG file)
     Histogram  1: min, 2: max, 3: num, 4: sum, 5: sum_squares (doubles), 6: bucket_limit, 7: bucket (packed doubles)
     Tensor   1: dtype (7: strings), 2: shape {2: {1: size}}, 8: string_val (bytes, repeated)
-    Metadata 1: plugin {1: name (string)}
+    Metadata 1: plugin {1: name (string), 2: content (bytes)}
+
+Hyperparameters are the content of three values without numbers (`_hyperparameters`): of messages
+
+    Content  2: Experiment, 3: Start, 4: end {1: status (1: a success)}
+    Experiment  4: hyperparameter {1: name, 4: type (1: string, 3: number), 5: values {1: Value}}, repeated;
+                5: metric {1: {2: tag}}, repeated
+    Start    1: {1: name, 2: Value}, repeated
+    Value    2: number (double), 3: string
 """
 
 from __future__ import annotations
@@ -23,7 +31,7 @@ import struct
 import time
 import zlib
 
-from .. import _ops, as_tensor
+from .. import _missing, _ops, as_tensor
 from .._tensor_type import TensorBase
 
 __all__ = ["SummaryWriter"]
@@ -113,6 +121,48 @@ def _tensor(x):
     return x.cpu()
 
 
+def _ordered(x, dataformats: str, known: tuple[str, ...]):
+    """A picture, or several, if there are as many dimensions as letters."""
+    if dataformats not in known or x.ndim != len(dataformats):
+        orders = f"{', '.join(known[:-1])} or {known[-1]}"
+        raise ValueError(f"expected a {dataformats} tensor, {orders}; got {tuple(x.shape)}")
+    return x
+
+
+def _hyperparameters(given: dict, metrics: dict, domains: dict) -> dict[str, bytes]:
+    """The contents of the three values that hyperparameters are, by tag."""
+    named = {"hparam_dict": given, "metric_dict": metrics, "hparam_domain_discrete": domains}
+    for name, values in named.items():
+        if not isinstance(values, dict):
+            raise TypeError(f"parameter: {name} should be a dictionary, nothing logged.")
+    experiment, start = b"", b""
+    for name, value in given.items():
+        if value is None:
+            continue
+        possible, domain = domains.get(name, []), b""
+        if not isinstance(possible, list) or not all(isinstance(p, type(value)) for p in possible):
+            raise TypeError(
+                f"parameter: hparam_domain_discrete[{name}] should be a list of same type as hparam_dict[{name}]."
+            )
+        if possible:
+            domain = _bytes(5, b"".join(_bytes(1, _setting(p)) for p in possible))
+        kind = _whole(4, 1 if isinstance(value, str) else 3)
+        experiment += _bytes(4, _bytes(1, name.encode()) + kind + domain)
+        start += _bytes(1, _bytes(1, name.encode()) + _bytes(2, _setting(value)))
+    for name in metrics:
+        experiment += _bytes(5, _bytes(1, _bytes(2, name.encode())))
+    ends = {"experiment": _bytes(2, experiment), "session_start_info": _bytes(3, start)}
+    return ends | {"session_end_info": _bytes(4, _whole(1, 1))}
+
+
+def _setting(value) -> bytes:
+    if isinstance(value, str):
+        return _bytes(3, value.encode())
+    if not isinstance(value, (int, float, TensorBase)):
+        raise ValueError("value should be one of int, float, str, bool, or torch.Tensor")
+    return _double(2, float(value))
+
+
 class SummaryWriter:
     """Writes what a training does into a folder, of which `tensorboard --logdir` shows the pictures:
 
@@ -123,6 +173,8 @@ class SummaryWriter:
     _numbers = itertools.count()
 
     def __init__(self, log_dir=None, comment: str = "", *, filename_suffix: str = ""):
+        self._suffix = filename_suffix
+        self._others: dict[str, SummaryWriter] = {}  # by folder: a curve of several in one picture
         host = socket.gethostname()
         if log_dir is None:
             log_dir = os.path.join("runs", time.strftime("%b%d_%H-%M-%S_") + host + comment)
@@ -140,6 +192,27 @@ class SummaryWriter:
     def add_scalar(self, tag: str, scalar_value, global_step=None, walltime=None) -> None:
         """A point of a curve."""
         self._add(tag, _float(2, float(scalar_value)), global_step, walltime)
+
+    def add_scalars(self, main_tag: str, tag_scalar_dict, global_step=None, walltime=None) -> None:
+        """Points of several curves in one picture, each in a folder of its own."""
+        for tag, value in tag_scalar_dict.items():
+            folder = os.path.join(self.log_dir, f"{main_tag.replace('/', '_')}_{tag}")
+            if folder not in self._others:
+                self._others[folder] = SummaryWriter(folder, filename_suffix=self._suffix)
+            self._others[folder].add_scalar(main_tag, value, global_step, walltime)
+
+    def add_hparams(
+        self, hparam_dict, metric_dict, hparam_domain_discrete=None, run_name=None, global_step=None
+    ) -> None:
+        """Hyperparameters and what came of them, in a folder of their own."""
+        contents = _hyperparameters(hparam_dict, metric_dict, hparam_domain_discrete or {})
+        folder = os.path.join(self.log_dir, run_name or str(time.time()))
+        with SummaryWriter(folder) as writer:
+            for tag, content in contents.items():
+                plugin = _bytes(1, b"hparams") + _bytes(2, content)
+                writer._add(f"_hparams_/{tag}", _bytes(9, _bytes(1, plugin)), global_step, None)
+            for tag, value in metric_dict.items():
+                writer.add_scalar(tag, value, global_step)
 
     def add_histogram(
         self, tag: str, values, global_step=None, bins: int = 64, walltime=None
@@ -162,12 +235,29 @@ class SummaryWriter:
         self, tag: str, img_tensor, global_step=None, walltime=None, dataformats: str = "CHW"
     ) -> None:
         """A picture of 1, 3 or 4 channels: floats from 0 to 1, or uint8. `dataformats`: CHW, HWC or HW."""
-        x = _tensor(img_tensor)
-        if dataformats not in ("CHW", "HWC", "HW") or x.ndim != len(dataformats):
-            raise ValueError(
-                f"expected a {dataformats} tensor, CHW, HWC or HW; got {tuple(x.shape)}"
-            )
+        x = _ordered(_tensor(img_tensor), dataformats, ("CHW", "HWC", "HW"))
         x = x.permute(1, 2, 0) if dataformats == "CHW" else x.unsqueeze(-1) if x.ndim == 2 else x
+        self._add_picture(tag, x, global_step, walltime)
+
+    def add_images(
+        self, tag: str, img_tensor, global_step=None, walltime=None, dataformats: str = "NCHW"
+    ) -> None:
+        """Pictures as one, in rows of eight. `dataformats`: NCHW, NHWC, or that of add_image."""
+        x = _tensor(img_tensor)
+        if "N" not in dataformats:
+            return self.add_image(tag, x, global_step, walltime, dataformats)
+        x = _ordered(x, dataformats, ("NCHW", "NHWC"))
+        x = x if dataformats == "NHWC" else x.permute(0, 2, 3, 1)
+        count, height, width, channels = x.shape
+        columns = min(count, 8)
+        rows = -(-count // columns)
+        canvas = x.new_zeros(rows * columns, height, width, channels)
+        canvas[:count] = x
+        canvas = canvas.reshape(rows, columns, height, width, channels).transpose(1, 2)
+        canvas = canvas.reshape(rows * height, columns * width, channels)
+        return self._add_picture(tag, canvas, global_step, walltime)
+
+    def _add_picture(self, tag: str, x, global_step, walltime) -> None:
         height, width, channels = x.shape
         if channels not in (1, 3, 4):
             raise ValueError(f"expected 1, 3 or 4 channels, got {channels}")
@@ -187,11 +277,19 @@ class SummaryWriter:
         metadata = _bytes(9, _bytes(1, _bytes(1, b"text")))
         self._add(tag + "/text_summary", tensor + metadata, global_step, walltime)
 
+    def get_logdir(self) -> str:
+        """The folder."""
+        return self.log_dir
+
     def flush(self) -> None:
-        """What was added is in the file."""
+        """What was added is in the files."""
+        for writer in self._others.values():
+            writer.flush()
         self._file.flush()
 
     def close(self) -> None:
+        for writer in self._others.values():
+            writer.close()
         self._file.close()
 
     def __enter__(self):
@@ -199,3 +297,6 @@ class SummaryWriter:
 
     def __exit__(self, *error) -> None:
         self.close()
+
+
+_missing.install(SummaryWriter, _missing.OF_WRITERS)
