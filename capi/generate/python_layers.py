@@ -62,6 +62,8 @@ class Printer(expr.Printer):
             return f"{arguments[0]}.item()"
         if function in _OF_ARGUMENTS:
             return f"{function}({', '.join(arguments)})"
+        if function == "dim":  # the method is the faster one
+            return f"{arguments[0]}.dim()"
         name = function if function in self.schema.functions else f"tensor_{function}"
         parameters = self.schema.functions[name].args
         named = [

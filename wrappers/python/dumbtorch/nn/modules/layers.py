@@ -472,8 +472,8 @@ class BatchNorm1d(_BatchNorm):
 
     def _check_input_dim(self, input):
         """Refuses an input of other dimensions."""
-        if not ((_ops.tensor_dim(input) == 2) or (_ops.tensor_dim(input) == 3)):
-            raise ValueError(f"expected 2D or 3D input (got {_ops.tensor_dim(input)}D input)")
+        if not ((input.dim() == 2) or (input.dim() == 3)):
+            raise ValueError(f"expected 2D or 3D input (got {input.dim()}D input)")
 
 
 class BatchNorm2d(_BatchNorm):
@@ -495,8 +495,8 @@ class BatchNorm2d(_BatchNorm):
 
     def _check_input_dim(self, input):
         """Refuses an input of other dimensions."""
-        if not (_ops.tensor_dim(input) == 4):
-            raise ValueError(f"expected 4D input (got {_ops.tensor_dim(input)}D input)")
+        if not (input.dim() == 4):
+            raise ValueError(f"expected 4D input (got {input.dim()}D input)")
 
 
 class BatchNorm3d(_BatchNorm):
@@ -518,8 +518,8 @@ class BatchNorm3d(_BatchNorm):
 
     def _check_input_dim(self, input):
         """Refuses an input of other dimensions."""
-        if not (_ops.tensor_dim(input) == 5):
-            raise ValueError(f"expected 5D input (got {_ops.tensor_dim(input)}D input)")
+        if not (input.dim() == 5):
+            raise ValueError(f"expected 5D input (got {input.dim()}D input)")
 
 
 class InstanceNorm1d(_InstanceNorm):
@@ -540,8 +540,8 @@ class InstanceNorm1d(_InstanceNorm):
 
     def _check_input_dim(self, input):
         """Refuses an input of other dimensions."""
-        if not ((_ops.tensor_dim(input) == (3 - 1)) or (_ops.tensor_dim(input) == 3)):
-            raise ValueError(f"expected {3 - 1}D or {3}D input (got {_ops.tensor_dim(input)}D input)")
+        if not ((input.dim() == (3 - 1)) or (input.dim() == 3)):
+            raise ValueError(f"expected {3 - 1}D or {3}D input (got {input.dim()}D input)")
 
     def forward(self, input):
         try:
@@ -550,9 +550,9 @@ class InstanceNorm1d(_InstanceNorm):
             weight, bias = self.weight, self.bias
         b = self._buffers
         self._check_input_dim(input)
-        if not ((weight is None) or (_ops.tensor_size(input, (_ops.tensor_dim(input) - 3) + 1) == _ops.tensor_size(weight, 0))):
-            raise ValueError(f"expected input's size at dim={(_ops.tensor_dim(input) - 3) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (_ops.tensor_dim(input) - 3) + 1)}.")
-        return _ops.instance_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (_ops.tensor_dim(input) == 3) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
+        if not ((weight is None) or (_ops.tensor_size(input, (input.dim() - 3) + 1) == _ops.tensor_size(weight, 0))):
+            raise ValueError(f"expected input's size at dim={(input.dim() - 3) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (input.dim() - 3) + 1)}.")
+        return _ops.instance_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (input.dim() == 3) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
 
 
 class InstanceNorm2d(_InstanceNorm):
@@ -573,8 +573,8 @@ class InstanceNorm2d(_InstanceNorm):
 
     def _check_input_dim(self, input):
         """Refuses an input of other dimensions."""
-        if not ((_ops.tensor_dim(input) == (4 - 1)) or (_ops.tensor_dim(input) == 4)):
-            raise ValueError(f"expected {4 - 1}D or {4}D input (got {_ops.tensor_dim(input)}D input)")
+        if not ((input.dim() == (4 - 1)) or (input.dim() == 4)):
+            raise ValueError(f"expected {4 - 1}D or {4}D input (got {input.dim()}D input)")
 
     def forward(self, input):
         try:
@@ -583,9 +583,9 @@ class InstanceNorm2d(_InstanceNorm):
             weight, bias = self.weight, self.bias
         b = self._buffers
         self._check_input_dim(input)
-        if not ((weight is None) or (_ops.tensor_size(input, (_ops.tensor_dim(input) - 4) + 1) == _ops.tensor_size(weight, 0))):
-            raise ValueError(f"expected input's size at dim={(_ops.tensor_dim(input) - 4) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (_ops.tensor_dim(input) - 4) + 1)}.")
-        return _ops.instance_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (_ops.tensor_dim(input) == 4) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
+        if not ((weight is None) or (_ops.tensor_size(input, (input.dim() - 4) + 1) == _ops.tensor_size(weight, 0))):
+            raise ValueError(f"expected input's size at dim={(input.dim() - 4) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (input.dim() - 4) + 1)}.")
+        return _ops.instance_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (input.dim() == 4) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
 
 
 class InstanceNorm3d(_InstanceNorm):
@@ -606,8 +606,8 @@ class InstanceNorm3d(_InstanceNorm):
 
     def _check_input_dim(self, input):
         """Refuses an input of other dimensions."""
-        if not ((_ops.tensor_dim(input) == (5 - 1)) or (_ops.tensor_dim(input) == 5)):
-            raise ValueError(f"expected {5 - 1}D or {5}D input (got {_ops.tensor_dim(input)}D input)")
+        if not ((input.dim() == (5 - 1)) or (input.dim() == 5)):
+            raise ValueError(f"expected {5 - 1}D or {5}D input (got {input.dim()}D input)")
 
     def forward(self, input):
         try:
@@ -616,9 +616,9 @@ class InstanceNorm3d(_InstanceNorm):
             weight, bias = self.weight, self.bias
         b = self._buffers
         self._check_input_dim(input)
-        if not ((weight is None) or (_ops.tensor_size(input, (_ops.tensor_dim(input) - 5) + 1) == _ops.tensor_size(weight, 0))):
-            raise ValueError(f"expected input's size at dim={(_ops.tensor_dim(input) - 5) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (_ops.tensor_dim(input) - 5) + 1)}.")
-        return _ops.instance_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (_ops.tensor_dim(input) == 5) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
+        if not ((weight is None) or (_ops.tensor_size(input, (input.dim() - 5) + 1) == _ops.tensor_size(weight, 0))):
+            raise ValueError(f"expected input's size at dim={(input.dim() - 5) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (input.dim() - 5) + 1)}.")
+        return _ops.instance_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (input.dim() == 5) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
 
 
 class GroupNorm(Module):
@@ -924,7 +924,7 @@ class Embedding(Module):
             scale_grad_by_freq: Divide each row's gradient by how often it was looked up.
             sparse: Must be false: there are no sparse gradients.
         """
-        if not (_ops.tensor_dim(embeddings) == 2):
+        if not (embeddings.dim() == 2):
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         return cls(_ops.tensor_size(embeddings, 0), _ops.tensor_size(embeddings, 1), padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, freeze)
 
@@ -1014,7 +1014,7 @@ class EmbeddingBag(Module):
             include_last_offset: Whether the last of offsets is where the last bag ends.
             padding_idx: A row that is 0 at the start and that bags leave out; absent for none.
         """
-        if not (_ops.tensor_dim(embeddings) == 2):
+        if not (embeddings.dim() == 2):
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         return cls(_ops.tensor_size(embeddings, 0), _ops.tensor_size(embeddings, 1), max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset, padding_idx)
 
@@ -1642,7 +1642,7 @@ class Softmax2d(Module):
         super().__init__()
 
     def forward(self, input):
-        if not ((_ops.tensor_dim(input) == 3) or (_ops.tensor_dim(input) == 4)):
+        if not ((input.dim() == 3) or (input.dim() == 4)):
             raise ValueError("Softmax2d: expected input to be 3D or 4D")
         return _ops.softmax(input, -3)
 
@@ -2012,7 +2012,7 @@ class MultiMarginLoss(_WeightedLoss):
         super().__init__(weight, reduction=reduction)
         if not ((p == 1) or (p == 2)):
             raise ValueError("only p == 1 and p == 2 supported")
-        if not ((weight is None) or (_ops.tensor_dim(weight) == 1)):
+        if not ((weight is None) or (weight.dim() == 1)):
             raise ValueError(f"MultiMarginLoss: expected weight to be None or 1D tensor, got {weight.dim()}D instead")
         self.p = p
         self.margin = margin
@@ -3010,7 +3010,7 @@ class CircularPad1d(Module):
         self.padding = padding
 
     def forward(self, input):
-        if not ((_ops.tensor_dim(input) == 2) or (_ops.tensor_dim(input) == 3)):
+        if not ((input.dim() == 2) or (input.dim() == 3)):
             raise ValueError("expected 2D or 3D input")
         return _ops.pad(input, self.padding, "circular")
 
@@ -3031,7 +3031,7 @@ class CircularPad2d(Module):
         self.padding = padding
 
     def forward(self, input):
-        if not ((_ops.tensor_dim(input) == 3) or (_ops.tensor_dim(input) == 4)):
+        if not ((input.dim() == 3) or (input.dim() == 4)):
             raise ValueError("expected 3D or 4D input")
         return _ops.pad(input, self.padding, "circular")
 
@@ -3052,7 +3052,7 @@ class CircularPad3d(Module):
         self.padding = padding
 
     def forward(self, input):
-        if not ((_ops.tensor_dim(input) == 4) or (_ops.tensor_dim(input) == 5)):
+        if not ((input.dim() == 4) or (input.dim() == 5)):
             raise ValueError("expected 4D or 5D input")
         return _ops.pad(input, self.padding, "circular")
 
