@@ -403,6 +403,13 @@ def _(c: Case) -> bool:
     return overflows and "addcdiv" in c.history and is_derivative(c)
 
 
+# A number that lies on a GPU is not looked at.
+@documented("**Numbers that do not fit**")
+def _(c: Case) -> bool:
+    unseen = c.only_theirs_raises("value cannot be converted to type .* without overflow")
+    return unseen and c.device != "cpu"
+
+
 def is_repeating(x: torch.Tensor) -> bool:
     """Whether it has elements twice, or NaN, which an order does not tell apart."""
     return x.unique().numel() < x.numel() or bool(x.isnan().any())

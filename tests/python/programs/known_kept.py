@@ -250,3 +250,16 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     again = "create_graph=True" in c.history and c.derives("Renorm", "Trilinear")
     return again and c.only_ours_raises(SECOND_TIME)
+
+
+# The index of a number, and what a norm of channels, which is one op here, keeps of its steps.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    if not c.only_theirs_raises(CHANGED):
+        return False
+    others = [(n, what) for n, what in reported(c) if not is_kept_by_pytorch_alone(c, n, what)]
+    number = {(n.name(), what) for n, what in others} == {("ScatterBackward0", "index")}
+    number = number and "Tensor []]" in c.difference.theirs
+    channels = re.search(r"local_response_norm\(|LocalResponseNorm\(", c.history) is not None
+    steps = {n.name() for n, _ in others} <= {"DivBackward0", "MulBackward0", "PowBackward0"}
+    return number or (channels and steps and "create_graph=True" in c.history)

@@ -268,9 +268,19 @@ def embedding_by_steps(
     """embedding of a weight that is itself, and whose gradient is divided by the frequencies."""
     if scale_grad_by_freq:
         counts = torch.bincount(indices.flatten(), minlength=weight.shape[0]).clamp_min(1)
-        part = weight / counts[:, None]
-        weight = part + (weight - part).detach()
+        weight = _WithPartOfGradient.apply(weight, counts[:, None])
     return embedding(weight, indices, padding_idx, False, sparse)
+
+
+class _WithPartOfGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, divisor):
+        ctx.divisor = divisor
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient / ctx.divisor, None
 
 
 # Of integers, whose steps are cut off.

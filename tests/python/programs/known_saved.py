@@ -537,7 +537,8 @@ def _(c: Case) -> bool:
 # The other way round: a matrix that a system from the right has been solved by was turned first.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    later = len(c.flagged) > 0 and "left=False" in c.history and c.derives("LinalgSolveEx")
+    solved = c.derives("LinalgSolveEx", "LinalgSolveTriangular")
+    later = len(c.flagged) > 0 and "left=False" in c.history and solved
     return later and c.aspect == "requires_grad" and c.difference.ours == "False"
 
 
@@ -591,7 +592,6 @@ def serves(node: Node) -> bool:
     """Whether PyTorch alone computes the node's gradient from its result, or all of it."""
     kept = KEPT_BY_PYTORCH_ALONE.get(node.name(), "").split("|")
     alone = not {"result", "solution"}.isdisjoint(kept) or node.name() in COPIED_IN_PLACE
-    in_steps = (
-        node.name() == "CholeskySolveBackward0"
-    )  # ours solves by one factor, then by the other
+    # Ours solves by one factor, then by the other.
+    in_steps = node.name() == "CholeskySolveBackward0"
     return alone or in_steps or is_solved_apart(node)

@@ -116,6 +116,29 @@ x4 = x1.grad
 x5 = x4.mul(0)
 x5.backward()
 """,
+    "the index of a number in its curve": """
+x1 = t.tensor(0.0, requires_grad=True)
+x2, x3 = t.min(x1, 0)
+x4, x5 = t.autograd.grad(x2, [x1, x2], x2, create_graph=True)
+x3.negative_()
+x4.backward()
+""",
+    "a norm of channels in its curve": """
+x1 = t.tensor([[[0.0]]], requires_grad=True)
+x2 = t.nn.functional.local_response_norm(x1, 1)
+x3, = t.autograd.grad(x2.square(), x1, create_graph=True)
+x3.backward(retain_graph=True)
+o4 = t.optim.Adafactor([x1])
+o4.step()
+x5 = t.autograd.grad(x3, [x2])
+""",
+    "a triangle from the right that comes to require a gradient": """
+x1 = t.tensor([[[[0.0]]]], dtype=t.float64).requires_grad_()
+x2 = t.tensor([[[[0.0]]]], dtype=t.float64)
+x3 = t.linalg.solve_triangular(x2, x1, upper=True, left=False)
+x2.requires_grad_()
+x3.backward(create_graph=True)
+""",
     "the divisor of a view, which is not forgotten": """
 x1 = t.arange(1).to(t.float32).reshape(())
 x2 = t.tensor(0.0, requires_grad=True)

@@ -232,6 +232,14 @@ x4.backward()
 x1, x2 = t.zeros(2, dtype=t.float64), t.tensor([t.inf], dtype=t.float64).expand(2)
 x3 = t.addmv(x1, t.ones(2, 2, dtype=t.float64), x2, alpha=0)
 """,
+    "the curve of an infinite row, by its frequency": """
+x1 = t.tensor([[1], [1]])
+x2 = t.tensor([[0.0, 0.0], [0.5, t.inf]], requires_grad=True)
+x3 = t.nn.functional.embedding(x1, x2, scale_grad_by_freq=True)
+x4, = t.autograd.grad(x3.square().sum(), x2, create_graph=True)
+x5 = (x4 * x4).sum()
+x5.backward()
+""",
     "places that no window reaches, after an error in a block": """
 x1 = 0.0
 with t.no_grad():
