@@ -101,12 +101,12 @@ __device__ __forceinline__ ChannelPlanes<T, kTogether, kIsStaged> planes_of(
 
 // Of a block that stages planes: with more taps, a thread needs more registers.
 template <class T>
-constexpr unsigned sample_threads(int dims, int64_t reach) {
-  return dims == 2 && reach < 2 ? kStagedThreads<T> : 512;
+constexpr unsigned sample_threads(int64_t reach) {
+  return reach < 2 ? kStagedThreads<T> : 512;
 }
 
 template <class T, int kDims, int kReach, int kTogether>
-__global__ void __launch_bounds__(sample_threads<T>(kDims, kReach), sizeof(T) == 4 ? 2 : 1)
+__global__ void __launch_bounds__(sample_threads<T>(kReach), 2)
     sample_staged(T* y, const T* x, const __grid_constant__ Sampler<T, int32_t> sampler,
                   const __grid_constant__ Staging staging) {
   begin_kernel();
@@ -178,11 +178,15 @@ int32_t run_sample_staged(const dt_stream* stream, const calls::GridSample& call
   const Sampler<T, int32_t> sampler(call, call.x, call.grid);
   return visit_sampling(call.x.ndim - 2, call.reach, [&](auto dims, auto reach) {
     constexpr int kDims = decltype(dims)::value, kReach = decltype(reach)::value;
-    if (staging.together == 1)
-      return run_staged<T, kDims, kReach, 1>(stream, call, sampler, staging);
-    if (staging.together == 2)
-      return run_staged<T, kDims, kReach, 2>(stream, call, sampler, staging);
-    return run_staged<T, kDims, kReach, kMostTogether>(stream, call, sampler, staging);
+    if constexpr (kMayBeStaged<T, kDims>) {
+      if (staging.together == 1)
+        return run_staged<T, kDims, kReach, 1>(stream, call, sampler, staging);
+      if (staging.together == 2)
+        return run_staged<T, kDims, kReach, 2>(stream, call, sampler, staging);
+      return run_staged<T, kDims, kReach, kMostTogether>(stream, call, sampler, staging);
+    } else {
+      return DT_KERNEL_UNSUPPORTED;
+    }
   });
 }
 
@@ -217,9 +221,10 @@ int32_t kernels::grid_sample(const dt_stream* stream, const calls::GridSample& c
     const Sampler<T, int32_t> sampler(call, call.x, call.grid);
     const int dims = call.x.ndim - 2;
     const int64_t taps = call.reach == 0 ? 1 : int64_t{1} << dims * call.reach;
+    const bool may_be_staged = dims == 2 && kMayBeStaged<T, 2>;
     const Staging staging(stream->device, sampler.images, sampler.channels, sampler.plane,
-                          sampler.places, taps * sampler.places, sizeof(T),
-                          sample_threads<T>(dims, call.reach));
+                          sampler.places, may_be_staged ? taps * sampler.places : 0, sizeof(T),
+                          sample_threads<T>(call.reach));
     return staging.bytes && is_worth_staging(stream->device, sampler)
                ? run_sample_staged<T>(stream, call, staging)
                : run_sample<T, int32_t>(stream, call);

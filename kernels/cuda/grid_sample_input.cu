@@ -210,10 +210,14 @@ int32_t run_add(const dt_stream* stream, const Gradient<T, kDims, kReach>& call,
 template <class T, int kDims, int kReach>
 int32_t add_all(const dt_stream* stream, const Gradient<T, kDims, kReach>& call, int64_t images) {
   const Staging& staging = call.staging;
-  if (!staging.bytes) return run_add<T, kDims, kReach, kMostTogether, false>(stream, call, images);
-  if (staging.together == 1) return run_add<T, kDims, kReach, 1, true>(stream, call, images);
-  if (staging.together == 2) return run_add<T, kDims, kReach, 2, true>(stream, call, images);
-  return run_add<T, kDims, kReach, kMostTogether, true>(stream, call, images);
+  if constexpr (kMayBeStaged<T, kDims>) {
+    if (staging.bytes && staging.together == 1)
+      return run_add<T, kDims, kReach, 1, true>(stream, call, images);
+    if (staging.bytes && staging.together == 2)
+      return run_add<T, kDims, kReach, 2, true>(stream, call, images);
+    if (staging.bytes) return run_add<T, kDims, kReach, kMostTogether, true>(stream, call, images);
+  }
+  return run_add<T, kDims, kReach, kMostTogether, false>(stream, call, images);
 }
 
 template <class T, int kDims, int kReach>
@@ -253,9 +257,9 @@ int32_t run_input_gradient(const dt_stream* stream, const calls::GridSampleBackw
                                   dim3(kSampleThreads), 0, entries, table.begin, table.keys,
                                   table.order, static_cast<uint32_t>(e.entries), cell_of))
     return code;
+  const int64_t reads = kMayBeStaged<T, kDims> ? e.entries / sampler.images * Part::kUses : 0;
   const Staging staging(stream->device, sampler.images, sampler.channels, sampler.places,
-                        sampler.plane, e.entries / sampler.images * Part::kUses, sizeof(T),
-                        kStagedThreads<T>);
+                        sampler.plane, reads, sizeof(T), kStagedThreads<T>);
   const Gradient<T, kDims, kReach> gradient = {static_cast<T*>(call.gx->data),
                                                static_cast<const T*>(call.g.data),
                                                entries,

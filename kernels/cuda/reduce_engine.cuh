@@ -398,7 +398,7 @@ template <class Source, class Op>
 int32_t reduce_short_rows(const dt_stream* stream, const ReduceOperands& on, const Op& op) {
   using Element = SourceOf<Op, Source>;
   const ReduceAxes axes = reduce_axes(on);
-  return for_each_piece(axes.kept, false, [&](const Axes<3>& piece) {
+  return reduce_each_piece(axes.kept, [&](const Axes<3>& piece) {
     const ShortRows rows(piece.count(), axes.reduced.size[0], kTileElements<Element>);
     ReduceCall call;
     call.x_dtype = on.x.dtype;

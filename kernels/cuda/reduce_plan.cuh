@@ -197,11 +197,33 @@ ReducePlan make_plan(const ReduceAxes& axes, const ReduceKernels<Op>& kernels, i
                                : plan_rows(outputs, length, kernels.row_width);
 }
 
+// What is done with a piece, by its address: there are as many as reductions, but pieces are found
+// by one function for all.
+template <int kOperands>
+class PieceBody {
+ public:
+  template <class Body>
+  explicit PieceBody(const Body& body)
+      : body_(&body), call_([](const void* of, const Axes<kOperands>& piece) -> int32_t {
+          return (*static_cast<const Body*>(of))(piece);
+        }) {}
+  int32_t operator()(const Axes<kOperands>& piece) const { return call_(body_, piece); }
+
+ private:
+  const void* body_;
+  int32_t (*call_)(const void* body, const Axes<kOperands>& piece);
+};
+
+template <int kOperands, class Body>
+int32_t reduce_each_piece(const Axes<kOperands>& axes, const Body& body) {
+  return for_each_piece(axes, false, PieceBody<kOperands>(body));
+}
+
 // How many chunks the pieces of the reduced elements have together.
 template <class Op>
 int64_t count_slots(const ReduceAxes& axes, const ReduceKernels<Op>& kernels) {
   int64_t slots = 0;
-  for_each_piece(axes.reduced, false, [&](const Axes<1>& piece) {
+  reduce_each_piece(axes.reduced, [&](const Axes<1>& piece) {
     slots += make_plan(axes, kernels, piece.count()).chunks;
     return DT_KERNEL_OK;
   });
@@ -254,7 +276,7 @@ int32_t run_outputs(const dt_stream* stream, ReduceCall& kernel, const Op& op,
     kernel.first_position += length;
     return code;
   };
-  if (const int32_t code = for_each_piece(axes.reduced, false, reduce_piece)) return code;
+  if (const int32_t code = reduce_each_piece(axes.reduced, reduce_piece)) return code;
   if (!kernel.partial) return DT_KERNEL_OK;
   return launch_combine(stream, kernel, op, kernels);
 }
@@ -263,12 +285,12 @@ int32_t run_outputs(const dt_stream* stream, ReduceCall& kernel, const Op& op,
 template <class Op>
 int32_t store_empty(const dt_stream* stream, ReduceCall& kernel, const Op& op,
                     const ReduceKernels<Op>& kernels, const dt_view& y) {
-  Axes<3> outputs;
+  Axes<3> outputs = {};
   for (int d = 0; d < y.ndim; ++d) outputs.insert(outputs.n, y.sizes[d], {0, y.strides[d], 0});
   if (outputs.count() == 0) return DT_KERNEL_OK;
   kernel.partial = nullptr;
   kernel.slots = 0;
-  return for_each_piece(outputs, false, [&](const Axes<3>& piece) {
+  return reduce_each_piece(outputs, [&](const Axes<3>& piece) {
     kernel.result.y = static_cast<char*>(y.data) + piece.base[1] * bytes_of(y.dtype);
     kernel.kept = Offsets<3, uint32_t>(piece);
     kernel.outputs = static_cast<uint32_t>(piece.count());
@@ -287,7 +309,7 @@ int32_t run_plan(const dt_stream* stream, const ReduceOperands& on, const Op& op
   if (numel(x) == 0) return bytes ? DT_KERNEL_OK : store_empty(stream, kernel, op, kernels, y);
   ReduceAxes axes = reduce_axes(on);
   const Axes<3> kept = axes.kept;
-  return for_each_piece(kept, false, [&](const Axes<3>& piece) {
+  return reduce_each_piece(kept, [&](const Axes<3>& piece) {
     axes.kept = piece;
     if (bytes) {
       const int64_t outputs = piece.count();

@@ -53,6 +53,14 @@ struct Sampled {
 // Elements that are not listed: less than the lower border, no more than it, as the upper one, NaN.
 struct Tally {
   uint32_t less, below, equal, nan;
+
+  template <class All>  // so that nobody misses it where there is no kernel
+  __device__ __forceinline__ void add_to(All* all) const {
+    if (less > 0) atomicAdd(&all->less, less);
+    if (below > 0) atomicAdd(&all->below, below);
+    if (equal > 0) atomicAdd(&all->equal, equal);
+    if (nan > 0) atomicAdd(&all->nan, nan);
+  }
 };
 
 // What a block has in shared memory.
@@ -196,13 +204,6 @@ __device__ __forceinline__ Bracket<T> bracket_of(const Sampled& call, int64_t ro
 
 // ---- the list
 
-__device__ __forceinline__ void add(const Tally& from, Tally* to) {
-  if (from.less > 0) atomicAdd(&to->less, from.less);
-  if (from.below > 0) atomicAdd(&to->below, from.below);
-  if (from.equal > 0) atomicAdd(&to->equal, from.equal);
-  if (from.nan > 0) atomicAdd(&to->nan, from.nan);
-}
-
 // Lists and counts the part's elements. Each warp's are from all over the part: where the wanted
 // ones lie side by side, they are many warps'.
 template <bool kIsStatistic, class T>
@@ -228,7 +229,7 @@ __device__ __forceinline__ void list_candidates(const Part<T, false, int32_t>& p
   const Tally of_warp = {lanes_sum(own.less), lanes_sum(own.below), lanes_sum(own.equal),
                          lanes_sum(own.nan)};
   if (lane_of_warp() > 0) return;
-  add(of_warp, &space->tally);
+  of_warp.add_to(&space->tally);
   space->of_warp[threadIdx.x / kWarp] = listed;
 }
 
@@ -247,7 +248,7 @@ __device__ __forceinline__ void merge_in_cluster(const ClusterPlace& place, Spac
     const uint32_t to = __shfl_sync(kAllLanes, before, 0);
     for (uint32_t i = lane; i < listed && to + i < space->kOfWarp; i += kWarp)
       first->listed[warp][to + i] = space->listed[warp][i];
-    if (threadIdx.x == 0) add(space->tally, &first->tally);
+    if (threadIdx.x == 0) space->tally.add_to(&first->tally);
   }
   cluster.sync();
 #endif
@@ -460,6 +461,7 @@ __device__ __forceinline__ void write_selected(const Sampled& call, int64_t row,
 template <class T, bool kIsStatistic>
 __global__ void __launch_bounds__(kThreads, kBlocksTogether)
     select_from_sample(const __grid_constant__ Sampled call) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // elsewhere rows are selected by digits
   begin_kernel();
   Space<T>& space = shared_space<T>();
   const ClusterPlace place;
@@ -470,6 +472,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksTogether)
   __syncthreads();
   merge_in_cluster(place, &space);
   if (place.rank == 0) write_selected<kIsStatistic>(call, place.number, bracket, &space);
+#endif
 }
 
 // ---- launches
@@ -524,7 +527,7 @@ int blocks_of_row(const dt_stream* stream, const Rows& rows) {
   constexpr int64_t kGrain = 4096, kGrainOfSeveral = 16384;
   const int64_t wide = multiprocessors(stream->device);
   int blocks = 1;
-  while (has_clusters(stream->device) && blocks < kMostInCluster) {
+  while (blocks < kMostInCluster) {
     const int64_t together = rows.count * blocks * 2;
     const int64_t grain = together <= wide ? kGrain : kGrainOfSeveral;
     if (together > kBlocksTogether * wide || rows.n < 2 * blocks * grain) break;
@@ -535,16 +538,17 @@ int blocks_of_row(const dt_stream* stream, const Rows& rows) {
 
 }  // namespace
 
-bool can_select_by_sample(const RowSort& sort) {
+bool can_select_by_sample(const dt_stream* stream, const RowSort& sort) {
   const Rows& rows = sort.rows;
   constexpr int64_t kShortest = 4096;
+  if (!has_clusters(stream->device) || !is_floating(sort.dtype)) return false;
   if (rows.n <= kShortest || rows.n > INT32_MAX || rows.count > INT32_MAX) return false;
   const uint32_t chosen = most_chosen(Places::bytes_of_candidate(sort));
   return places_of(sort).have_room(sort) && (sort.is_statistic || rows.first <= chosen - kFew);
 }
 
 int32_t select_by_sample(const dt_stream* stream, const RowSort& sort) {
-  return visit_any(sort.dtype, [&](auto type) -> int32_t {
+  return visit_stored_floating(sort.dtype, [&](auto type) -> int32_t {
     using T = typename decltype(type)::type;
     const Places places = places_of(sort);
     const Sampled call = {

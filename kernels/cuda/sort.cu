@@ -263,7 +263,8 @@ bool is_selection(const RowSort& sort) {
 
 int32_t sort_selected(const dt_stream* stream, const calls::Sort& call, const RowSort& sort,
                       Scratch* scratch, bool is_dry) {
-  if (can_select_by_sample(sort)) return is_dry ? DT_KERNEL_OK : select_by_sample(stream, sort);
+  if (can_select_by_sample(stream, sort))
+    return is_dry ? DT_KERNEL_OK : select_by_sample(stream, sort);
   const Selected selected(sort, scratch);
   if (const int32_t code = select_rows(stream, sort, selected, scratch, is_dry)) return code;
   dt_view x = call.values ? *call.values : *call.indices;
@@ -305,7 +306,8 @@ int32_t plan_order_statistic(const dt_stream* stream, const calls::OrderStatisti
   constexpr int64_t kSortedSooner = 512;  // a row of so many elements
   if (sort.rows.n <= kSortedSooner && are_short_rows(sort.rows, sort.dtype))
     return bytes ? DT_KERNEL_OK : sort_short_rows(stream, sort);
-  if (can_select_by_sample(sort)) return bytes ? DT_KERNEL_OK : select_by_sample(stream, sort);
+  if (can_select_by_sample(stream, sort))
+    return bytes ? DT_KERNEL_OK : select_by_sample(stream, sort);
   if (!can_select(sort.rows)) return DT_KERNEL_UNSUPPORTED;
   Scratch scratch(bytes ? nullptr : call.workspace);
   const int32_t code = select_rows(stream, sort, Selected(), &scratch, bytes != nullptr);
