@@ -99,14 +99,8 @@ __device__ __forceinline__ ChannelPlanes<T, kTogether, kIsStaged> planes_of(
           min(kTogether, sampler.channels - block.first_channel)};
 }
 
-// Of a block that stages planes: with more taps, a thread needs more registers.
-template <class T>
-constexpr unsigned sample_threads(int64_t reach) {
-  return reach < 2 ? kStagedThreads<T> : 512;
-}
-
 template <class T, int kDims, int kReach, int kTogether>
-__global__ void __launch_bounds__(sample_threads<T>(kReach), 2)
+__global__ void __launch_bounds__(kStagedThreads<T>, 2)
     sample_staged(T* y, const T* x, const __grid_constant__ Sampler<T, int32_t> sampler,
                   const __grid_constant__ Staging staging) {
   begin_kernel();
@@ -178,7 +172,7 @@ int32_t run_sample_staged(const dt_stream* stream, const calls::GridSample& call
   const Sampler<T, int32_t> sampler(call, call.x, call.grid);
   return visit_sampling(call.x.ndim - 2, call.reach, [&](auto dims, auto reach) {
     constexpr int kDims = decltype(dims)::value, kReach = decltype(reach)::value;
-    if constexpr (kMayBeStaged<T, kDims>) {
+    if constexpr (kMayBeStaged<T, kDims, kReach>) {
       if (staging.together == 1)
         return run_staged<T, kDims, kReach, 1>(stream, call, sampler, staging);
       if (staging.together == 2)
@@ -221,10 +215,10 @@ int32_t kernels::grid_sample(const dt_stream* stream, const calls::GridSample& c
     const Sampler<T, int32_t> sampler(call, call.x, call.grid);
     const int dims = call.x.ndim - 2;
     const int64_t taps = call.reach == 0 ? 1 : int64_t{1} << dims * call.reach;
-    const bool may_be_staged = dims == 2 && kMayBeStaged<T, 2>;
+    const bool may_be_staged = dims == 2 && call.reach < 2 && kMayBeStaged<T, 2, 1>;
     const Staging staging(stream->device, sampler.images, sampler.channels, sampler.plane,
                           sampler.places, may_be_staged ? taps * sampler.places : 0, sizeof(T),
-                          sample_threads<T>(call.reach));
+                          kStagedThreads<T>);
     return staging.bytes && is_worth_staging(stream->device, sampler)
                ? run_sample_staged<T>(stream, call, staging)
                : run_sample<T, int32_t>(stream, call);

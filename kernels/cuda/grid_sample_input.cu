@@ -210,7 +210,7 @@ int32_t run_add(const dt_stream* stream, const Gradient<T, kDims, kReach>& call,
 template <class T, int kDims, int kReach>
 int32_t add_all(const dt_stream* stream, const Gradient<T, kDims, kReach>& call, int64_t images) {
   const Staging& staging = call.staging;
-  if constexpr (kMayBeStaged<T, kDims>) {
+  if constexpr (kMayBeStaged<T, kDims, kReach>) {
     if (staging.bytes && staging.together == 1)
       return run_add<T, kDims, kReach, 1, true>(stream, call, images);
     if (staging.bytes && staging.together == 2)
@@ -257,7 +257,8 @@ int32_t run_input_gradient(const dt_stream* stream, const calls::GridSampleBackw
                                   dim3(kSampleThreads), 0, entries, table.begin, table.keys,
                                   table.order, static_cast<uint32_t>(e.entries), cell_of))
     return code;
-  const int64_t reads = kMayBeStaged<T, kDims> ? e.entries / sampler.images * Part::kUses : 0;
+  const int64_t reads =
+      kMayBeStaged<T, kDims, kReach> ? e.entries / sampler.images * Part::kUses : 0;
   const Staging staging(stream->device, sampler.images, sampler.channels, sampler.places,
                         sampler.plane, reads, sizeof(T), kStagedThreads<T>);
   const Gradient<T, kDims, kReach> gradient = {static_cast<T*>(call.gx->data),

@@ -14,9 +14,9 @@ namespace dt::cuda {
 // At most; as many as have registers twice on a multiprocessor, mostly.
 template <class T>
 constexpr unsigned kStagedThreads = sizeof(T) == 4 ? 1024 : 512;
-// Other planes stay where they are.
-template <class T, int kDims>
-constexpr bool kMayBeStaged = kDims == 2 && sizeof(T) == 4;
+// Other planes stay where they are: they would need as many kernels again.
+template <class T, int kDims, int kReach>
+constexpr bool kMayBeStaged = kDims == 2 && kReach < 2 && sizeof(T) == 4;
 constexpr int kMostTogether = 4;       // channels
 constexpr int64_t kStagingBlocks = 2;  // for which a multiprocessor has memory
 

@@ -414,10 +414,13 @@ int32_t kernels::resample_neighbours(const dt_stream* stream,
   if (std::max(x.sizes[1] * x.sizes[2], y.sizes[1] * y.sizes[2]) > kMostPlaces)
     return DT_KERNEL_UNSUPPORTED;
   if (numel(x) == 0 || numel(y) == 0) return DT_KERNEL_UNSUPPORTED;
-  return visit_stored_floating(y.dtype, [&](auto type) {
+  return visit_stored_floating(y.dtype, [&](auto type) -> int32_t {
     using T = typename decltype(type)::type;
-    return call.reach == 1 ? run_neighbours<T, 1>(stream, call)
-                           : run_neighbours<T, 2>(stream, call);
+    if constexpr (sizeof(T) > sizeof(float))  // whose registers are few: tables do
+      return DT_KERNEL_UNSUPPORTED;
+    else
+      return call.reach == 1 ? run_neighbours<T, 1>(stream, call)
+                             : run_neighbours<T, 2>(stream, call);
   });
 }
 

@@ -23,7 +23,8 @@ namespace {
 constexpr int kThreads = 512, kWarps = kThreads / kWarp;
 constexpr int kMostOfThread = 4;    // elements of a thread that are sorted in its registers
 constexpr int kBlocksTogether = 3;  // on a multiprocessor
-constexpr uint32_t kFew = 256;      // candidates that are compared with each other
+constexpr int kWidest = 4;      // bytes of an element; wider ones would need kernels of their own
+constexpr uint32_t kFew = 256;  // candidates that are compared with each other
 
 // An element by its key, and by its position, which tells equal ones apart.
 template <class Key>
@@ -541,7 +542,8 @@ int blocks_of_row(const dt_stream* stream, const Rows& rows) {
 bool can_select_by_sample(const dt_stream* stream, const RowSort& sort) {
   const Rows& rows = sort.rows;
   constexpr int64_t kShortest = 4096;
-  if (!has_clusters(stream->device) || !is_floating(sort.dtype)) return false;
+  if (!has_clusters(stream->device) || !is_floating(sort.dtype) || sort.bytes > kWidest)
+    return false;
   if (rows.n <= kShortest || rows.n > INT32_MAX || rows.count > INT32_MAX) return false;
   const uint32_t chosen = most_chosen(Places::bytes_of_candidate(sort));
   return places_of(sort).have_room(sort) && (sort.is_statistic || rows.first <= chosen - kFew);
@@ -550,13 +552,17 @@ bool can_select_by_sample(const dt_stream* stream, const RowSort& sort) {
 int32_t select_by_sample(const dt_stream* stream, const RowSort& sort) {
   return visit_stored_floating(sort.dtype, [&](auto type) -> int32_t {
     using T = typename decltype(type)::type;
-    const Places places = places_of(sort);
-    const Sampled call = {
-        {sort, Digits(sort.rows.n, kKeyBits<T>)}, places.size_bits, places.low, places.high};
-    const auto kernel =
-        sort.is_statistic ? select_from_sample<T, true> : select_from_sample<T, false>;
-    return launch_clusters(stream, kernel, sort.rows.count, blocks_of_row(stream, sort.rows),
-                           dim3(kThreads), call);
+    if constexpr (sizeof(T) > kWidest) {
+      return DT_KERNEL_UNSUPPORTED;
+    } else {
+      const Places places = places_of(sort);
+      const Sampled call = {
+          {sort, Digits(sort.rows.n, kKeyBits<T>)}, places.size_bits, places.low, places.high};
+      const auto kernel =
+          sort.is_statistic ? select_from_sample<T, true> : select_from_sample<T, false>;
+      return launch_clusters(stream, kernel, sort.rows.count, blocks_of_row(stream, sort.rows),
+                             dim3(kThreads), call);
+    }
   });
 }
 
