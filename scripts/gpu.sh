@@ -78,6 +78,7 @@ do_pytest() {
     tests/python/test_cuda_attention.py tests/python/test_cuda_nn.py \
     tests/python/test_cuda_shapes.py tests/python/test_cuda_index_sums.py \
     tests/python/test_parts.py tests/python/test_cuda_rows.py tests/python/test_images.py \
+    tests/python/test_cuda_images.py \
     tests/python/test_streams.py tests/python/test_small_spectra.py \
     tests/python/test_cuda_gradients.py tests/python/test_cuda_programs.py \
     tests/python/test_counts.py tests/python/test_sorted_rows.py \

@@ -23,7 +23,8 @@ struct EntryCounts {
   }
   // The threads of the last block that have nothing are counted, too.
   bool are_small() const {
-    return is_counted && std::max(entries, cells) < kMaxIndex32 - kSampleThreads;
+    constexpr int64_t kMostThreads = 1024;
+    return is_counted && std::max(entries, cells) < kMaxIndex32 - kMostThreads;
   }
   // Of keys up to `cells`, which stands for none.
   int key_bits() const {

@@ -202,7 +202,8 @@ __global__ void __launch_bounds__(kStagedThreads<T>)
 template <class T, int kDims, int kReach, int kTogether, bool kIsStaged>
 int32_t run_add(const dt_stream* stream, const Gradient<T, kDims, kReach>& call, int64_t images) {
   constexpr auto kKernel = add_entries<T, kDims, kReach, kTogether, kIsStaged>;
-  if (const int32_t code = allow_shared<kKernel>(stream, call.staging.bytes)) return code;
+  const int64_t shared = call.staging.bytes + kSharedDeclared;
+  if (const int32_t code = allow_shared<kKernel>(stream, shared)) return code;
   return launch(stream, kKernel, call.staging.blocks(images), dim3(call.staging.threads),
                 static_cast<size_t>(call.staging.bytes), call);
 }

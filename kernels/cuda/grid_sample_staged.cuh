@@ -17,8 +17,9 @@ constexpr unsigned kStagedThreads = sizeof(T) == 4 ? 1024 : 512;
 // Other planes stay where they are: they would need as many kernels again.
 template <class T, int kDims, int kReach>
 constexpr bool kMayBeStaged = kDims == 2 && kReach < 2 && sizeof(T) == 4;
-constexpr int kMostTogether = 4;       // channels
-constexpr int64_t kStagingBlocks = 2;  // for which a multiprocessor has memory
+constexpr int kMostTogether = 4;                          // channels
+constexpr int64_t kStagingBlocks = 2;                     // for which a multiprocessor has memory
+constexpr int64_t kSharedDeclared = 5 * kSharedPerBlock;  // by kernels, besides planes: at most
 
 // A block has `together` channels of an image, the last of a group perhaps fewer, and a part of
 // what is to be done for an image.
@@ -28,11 +29,11 @@ struct Staging {
   int32_t together = kMostTogether, groups = 1, parts = 1, part_items = 0;
   unsigned threads = kWarp;  // follows from the shapes alone, as orders of sums do
 
-  // `plane` elements are read about `reads` times. Kernels declare some shared memory, too.
+  // `plane` elements are read about `reads` times; 0: they may not be staged.
   Staging(int32_t device, int64_t images, int64_t channels, int64_t plane, int64_t items,
           int64_t reads, int64_t element_bytes, unsigned most_threads)
       : items(items) {
-    const int64_t most = shared_memory(device) / kStagingBlocks - 6 * kSharedPerBlock;
+    const int64_t most = shared_memory(device) / kStagingBlocks - kSharedDeclared - kSharedPerBlock;
     const auto needed = [&] { return plane * together * element_bytes; };
     while (together > 1 && (needed() > most || together / 2 >= channels)) together /= 2;
     if (needed() <= most && reads >= plane) {

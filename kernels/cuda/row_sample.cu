@@ -55,7 +55,8 @@ struct Sampled {
 struct Tally {
   uint32_t less, below, equal, nan;
 
-  template <class All>  // so that nobody misses it where there is no kernel
+  // A template, since what is none must have a use, also where there is no code of the kernel.
+  template <class All>
   __device__ __forceinline__ void add_to(All* all) const {
     if (less > 0) atomicAdd(&all->less, less);
     if (below > 0) atomicAdd(&all->below, below);
@@ -541,10 +542,11 @@ int blocks_of_row(const dt_stream* stream, const Rows& rows) {
 
 bool can_select_by_sample(const dt_stream* stream, const RowSort& sort) {
   const Rows& rows = sort.rows;
-  constexpr int64_t kShortest = 4096;
+  // 32 bits count what is read at once behind a row's end, too.
+  constexpr int64_t kShortest = 4096, kLongest = INT32_MAX - 16 * kThreads;
   if (!has_clusters(stream->device) || !is_floating(sort.dtype) || sort.bytes > kWidest)
     return false;
-  if (rows.n <= kShortest || rows.n > INT32_MAX || rows.count > INT32_MAX) return false;
+  if (rows.n <= kShortest || rows.n > kLongest || rows.count > INT32_MAX) return false;
   const uint32_t chosen = most_chosen(Places::bytes_of_candidate(sort));
   return places_of(sort).have_room(sort) && (sort.is_statistic || rows.first <= chosen - kFew);
 }

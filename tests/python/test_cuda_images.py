@@ -1,6 +1,9 @@
 """Resampling and sampling of images on a GPU, whose kernels find by themselves what elements are made of, against the
 CPU's, which have tables and walk over places."""
 
+import subprocess
+import sys
+
 import dumbtorch as dt
 import numpy as np
 import pytest
@@ -53,8 +56,9 @@ def test_resampled_images(sizes, to, mode, align_corners):
 @pytest.mark.parametrize("factor", [0.3, 0.77, 1.1, 1.7, 2.5, 9.4])
 def test_images_by_a_factor(factor):
     for mode in ("bilinear", "bicubic"):
-        how = {"scale_factor": factor, "mode": mode}
-        agree(lambda x, how=how: F.interpolate(x, **how), dt.float64, numbers(2, 3, 41, 29))
+        for dtype in (dt.float32, dt.float64):
+            how = {"scale_factor": factor, "mode": mode}
+            agree(lambda x, how=how: F.interpolate(x, **how), dtype, numbers(2, 3, 41, 29))
 
 
 def test_lines_and_volumes():
@@ -131,3 +135,21 @@ def test_gradients_of_a_grid_repeat():
         return wide(x.grad)
 
     assert np.array_equal(gradient(), gradient())
+
+
+# Planes that nearly fill what a block gets of shared memory unasked, each the first that its process stages.
+@pytest.mark.parametrize("channels, height, width", [(3, 54, 54), (2, 75, 77), (1, 106, 108)])
+def test_planes_that_nearly_need_more_shared_memory(channels, height, width):
+    program = f"""
+import dumbtorch as dt
+dt.manual_seed(0)
+x = dt.randn(8, {channels}, 64, 64)
+grid = dt.rand(8, {height}, {width}, 2) * 2 - 1
+slopes = []
+for device in ("cpu", "cuda"):
+    leaf = x.to(device).requires_grad_()
+    dt.nn.functional.grid_sample(leaf, grid.to(device), align_corners=False).square().sum().backward()
+    slopes.append(leaf.grad.cpu())
+assert dt.allclose(*slopes, rtol=1e-4, atol=1e-4)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
