@@ -67,3 +67,23 @@ def test_a_wrapper_that_leaves_init_out(both, same):
     wrapper.register_state_dict_post_hook(lambda *given: called.append(2))
     wrapper.step()
     assert wrapper.state_dict()["param_groups"][0]["lr"] == 0.1 and called == [1, 2]
+
+
+def test_what_an_extended_optimizer_adds_to_a_file(both):
+    def run(t):
+        class Extended(t.optim.Adam):
+            def __setstate__(self, state):
+                super().__setstate__(state)
+                for group in self.param_groups:
+                    group.setdefault("extra", 7)
+
+        p = t.nn.Parameter(t.ones(2))
+        opt = Extended([p])
+        p.sum().backward()
+        opt.step()
+        opt.load_state_dict(opt.state_dict())
+        opt.step()
+        return opt.param_groups[0]["extra"], opt.state[p]["step"].item()
+
+    ours, theirs = both(run)
+    assert ours == theirs == (7, 2)

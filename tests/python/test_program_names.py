@@ -258,3 +258,49 @@ def test_what_gives_a_loaders_indices(both):
 
     mine, theirs = both(run)
     assert mine == theirs
+
+
+def test_parameters_of_a_class_with_arguments_of_its_own(both):
+    def run(t):
+        class Packed(t.nn.Parameter):
+            def __new__(cls, data=None, requires_grad=False, blocksize=64):
+                made = t.Tensor._make_subclass(cls, data, requires_grad)
+                made.blocksize = blocksize
+                return made
+
+        given = Packed(t.ones(2), blocksize=32), Packed(t.ones(2), True, 16)
+        return [(p.blocksize, p.requires_grad, p.tolist()) for p in given]
+
+    ours, theirs = both(run)
+    assert ours == theirs
+
+
+def test_a_way_to_be_called_that_is_inherited(both):
+    def run(t):
+        class More:
+            def _call_impl(self, *given):
+                return super()._call_impl(*given) + 9
+
+        class Linear(More, t.nn.Linear):
+            pass
+
+        class Most(Linear):
+            def _call_impl(self, *given):
+                return super()._call_impl(*given) + 100
+
+        class Same(Most):
+            pass
+
+        x = t.zeros(1, 2)
+        return [c(2, 2, bias=False)(x).tolist() for c in (t.nn.Linear, Linear, Most, Same)]
+
+    ours, theirs = both(run)
+    assert ours == theirs
+
+
+def test_what_modules_of_layers_have_imported(torch):
+    for place, name in (("conv", "_pair"), ("loss", "F"), ("linear", "init"), ("rnn", "Parameter")):
+        ours, theirs = (getattr(getattr(t.nn.modules, place), name) for t in (dt, torch))
+        assert ours.__name__.split(".")[-1] == theirs.__name__.split(".")[-1]
+    assert dt.nn.modules.loss.F is dt.nn.functional
+    assert dt.nn.modules.instancenorm._NormBase is dt.nn.modules.batchnorm._NormBase

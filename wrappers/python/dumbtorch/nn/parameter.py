@@ -18,8 +18,8 @@ class Parameter(Tensor):
             _ops.tensor_requires_grad_(out)
         return out
 
-    def __init__(self, data=None, requires_grad=True):
-        pass  # __new__ has done it; this only takes the arguments
+    def __init__(self, *args, **kwargs):
+        pass  # __new__ has done it; this only takes its arguments, or those of a subclass's
 
     def __deepcopy__(self, memo):
         """A copy without the gradient."""
@@ -40,7 +40,7 @@ class Buffer(Tensor):
         out.persistent = persistent
         return out
 
-    def __init__(self, data=None, *, persistent=True):
+    def __init__(self, *args, **kwargs):
         pass  # as above
 
 

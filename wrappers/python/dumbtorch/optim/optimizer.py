@@ -392,9 +392,10 @@ class Optimizer:
                 for name, value in values.items()
                 if value is not None or name not in later
             }
-        self.state = state
         for a, b in zip(saved, self.param_groups, strict=True):
             b.update((name, deepcopy(value)) for name, value in a.items() if name != "params")
+        # By which optimizers that have been extended fill in what a file lacks.
+        self.__setstate__({"state": state, "param_groups": self.param_groups})
         self._call_state_hooks("after load_state_dict")
 
     def _adapted(self, name: str, value, p):

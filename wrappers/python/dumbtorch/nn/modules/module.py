@@ -100,8 +100,10 @@ class Module(StateDict):
         """A class with a way of its own to be called by PyTorch's name is called so."""
         super().__init_subclass__(**kwargs)
         for name in ("_call_impl", "_wrapped_call_impl"):
-            if name in cls.__dict__ and "__call__" not in cls.__dict__:
-                cls.__call__ = cls.__dict__[name]
+            own = getattr(cls, name)
+            usual = [getattr(c, name, None) for c in cls.__mro__[1:]]
+            if own is not Module.__call__ and cls.__call__ in usual:
+                cls.__call__ = own
 
     # ---- attributes
 

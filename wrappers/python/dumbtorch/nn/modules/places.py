@@ -20,11 +20,24 @@ _OTHERS = {
     "batchnorm": "_BatchNorm _NormBase",
     "conv": "_ConvNd _ConvTransposeNd",
     "dropout": "_DropoutNd",
-    "instancenorm": "_InstanceNorm",
+    "instancenorm": "_InstanceNorm _NormBase",
     "linear": "NonDynamicallyQuantizableLinear",
     "loss": "_Loss _WeightedLoss",
     "pooling": "_AdaptiveAvgPoolNd _AdaptiveMaxPoolNd _AvgPoolNd _LPPoolNd _MaxPoolNd _MaxUnpoolNd",
 }
+
+
+# What PyTorch's modules import, and programs from them.
+_IMPORTED = "F init Parameter Tensor _single _pair _triple _quadruple _reverse_repeat_tuple".split()
+
+
+def _imported(name: str):
+    from ... import Tensor
+    from .. import functional, init, parameter
+    from . import utils
+
+    found = {"F": functional, "init": init, "Parameter": parameter.Parameter, "Tensor": Tensor}
+    return found[name] if name in found else getattr(utils, name)
 
 
 def _layers_of(package: ModuleType, place: str):
@@ -33,6 +46,8 @@ def _layers_of(package: ModuleType, place: str):
     def __getattr__(name: str):
         if name in package.__all__:
             return getattr(package, name)
+        if name in _IMPORTED:
+            return _imported(name)
         raise AttributeError(f"module {place!r} has no attribute {name!r}")
 
     return __getattr__
