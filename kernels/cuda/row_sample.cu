@@ -1,7 +1,8 @@
-// Selection by a sample (R. W. Floyd, R. L. Rivest, Comm. ACM 18 (1975), 165): a sorted sample of a
-// row says between which two keys the wanted element lies, all but surely. The row is read once:
-// what lies between them is listed in shared memory, the rest is only counted. The wanted element
-// is then found in the list by digits, and what comes first is sorted there.
+// Selection by a sample (R. W. Floyd, R. L. Rivest, Comm. ACM 18 (1975), 165), of floats of up to
+// 32 bits: a sorted sample of a row says between which two keys the wanted element lies, all but
+// surely. The row is read once: what lies between them is listed in shared memory, the rest is only
+// counted. The wanted element is then found in the list by digits, and what comes first is sorted
+// there.
 //
 // What a row has is always selected exactly. Counts say whether the sample was wrong, or a list too
 // short; then the row is read again, a digit at a time (digit_select.cuh). Of many elements that
@@ -38,12 +39,9 @@ struct alignas(8) Candidate {
 
 // Bytes of shared memory: three such blocks leave room in a multiprocessor's, and CUDA grants them
 // unasked. Each warp has a list of its own.
-constexpr uint32_t list_of_warp(uint32_t bytes_of_candidate) {
-  return 28 * 1024 / bytes_of_candidate / kWarps;
-}
-constexpr uint32_t most_chosen(uint32_t bytes_of_candidate) {
-  return 16 * 1024 / bytes_of_candidate;
-}
+constexpr uint32_t kCandidateBytes = 8;
+constexpr uint32_t kListOfWarp = 28 * 1024 / kCandidateBytes / kWarps;
+constexpr uint32_t kMostChosen = 16 * 1024 / kCandidateBytes;
 
 struct Sampled {
   Select exact;
@@ -69,10 +67,9 @@ struct Tally {
 template <class T>
 struct Space {
   using Element = Candidate<KeyOf<T>>;
-  static constexpr uint32_t kOfWarp = list_of_warp(sizeof(Element));
-  static constexpr uint32_t kMostChosen = most_chosen(sizeof(Element));
+  static_assert(sizeof(Element) == kCandidateBytes);
 
-  Element listed[kWarps][kOfWarp];
+  Element listed[kWarps][kListOfWarp];
   union {
     KeyOf<T> sample[kMostOfThread * kThreads];
     Counts counts;
@@ -193,7 +190,7 @@ __device__ __forceinline__ Bracket<T> bracket_of(const Sampled& call, int64_t ro
   sort_words<kMostOfThread * kThreads>(space->sample, static_cast<uint32_t>(size));
   const Statistic& which = call.exact.sort.which;
   int low = call.low, high = call.high;
-  if (kIsFloating<T> && which.median && which.skip_nan) {
+  if (which.median && which.skip_nan) {
     const int lower = count_nan<T>(space->sample, size) / 2;
     low -= lower, high -= lower;
   }
@@ -219,13 +216,13 @@ __device__ __forceinline__ void list_candidates(const Part<T, false, int32_t>& p
     const bool is_listed = exists && static_cast<KeyOf<T>>(key - bracket.first) < width;
     const uint32_t lanes = __ballot_sync(kAllLanes, is_listed);
     const uint32_t to = listed + count_lower_lanes(lanes);
-    if (is_listed && to < space->kOfWarp) list[to] = {key, static_cast<uint32_t>(part.begin + i)};
+    if (is_listed && to < kListOfWarp) list[to] = {key, static_cast<uint32_t>(part.begin + i)};
     listed += __popc(lanes);
     own.equal += exists && key == bracket.end;
     if constexpr (kIsStatistic) {
       own.less += exists && key < bracket.low;
       own.below += exists && key < bracket.first;
-      if constexpr (kIsFloating<T>) own.nan += exists && key == kLargestKey<T>;
+      own.nan += exists && key == kLargestKey<T>;
     }
   });
   const Tally of_warp = {lanes_sum(own.less), lanes_sum(own.below), lanes_sum(own.equal),
@@ -248,7 +245,7 @@ __device__ __forceinline__ void merge_in_cluster(const ClusterPlace& place, Spac
     const uint32_t listed = space->of_warp[warp];
     const uint32_t before = lane == 0 ? atomicAdd(&first->of_warp[warp], listed) : 0;
     const uint32_t to = __shfl_sync(kAllLanes, before, 0);
-    for (uint32_t i = lane; i < listed && to + i < space->kOfWarp; i += kWarp)
+    for (uint32_t i = lane; i < listed && to + i < kListOfWarp; i += kWarp)
       first->listed[warp][to + i] = space->listed[warp][i];
     if (threadIdx.x == 0) space->tally.add_to(&first->tally);
   }
@@ -273,11 +270,9 @@ __device__ __forceinline__ void each_listed(const Space<T>& space, const Use& us
 template <class T>
 __device__ __forceinline__ int narrow(const Bracket<T>& bracket, Space<T>* space,
                                       Wanted<T>* wanted) {
-  constexpr int kKeyWidth = 8 * sizeof(KeyOf<T>);
   const KeyOf<T> last = bracket.end - bracket.first - 1;
-  const int zeros =
-      kKeyWidth == 64 ? __clzll(static_cast<int64_t>(last)) : __clz(static_cast<int32_t>(last));
-  int shift = max(0, kKeyWidth - zeros - kMostDigitBits);
+  const int bits = 32 - __clz(static_cast<int32_t>(last));
+  int shift = max(0, bits - kMostDigitBits);
   KeyOf<T> known = 0;  // a mask
   while (true) {
     for (int i = static_cast<int>(threadIdx.x); i < kMostValues; i += kThreads)
@@ -309,7 +304,7 @@ __device__ __forceinline__ Where locate(const RowSort& sort, const Bracket<T>& b
   const Tally& tally = space.tally;
   const int lane = lane_of_warp();
   const uint32_t of_warp = lane < kWarps ? space.of_warp[lane] : 0, listed = lanes_sum(of_warp);
-  const bool has_all = !__any_sync(kAllLanes, of_warp > space.kOfWarp);
+  const bool has_all = !__any_sync(kAllLanes, of_warp > kListOfWarp);
   const uint32_t place = place_in_row<T>(sort, tally.nan);
   const uint32_t numbers = static_cast<uint32_t>(sort.rows.n) - tally.nan;
   if (sort.is_statistic && place >= numbers) {
@@ -363,7 +358,7 @@ __device__ __forceinline__ void write_sorted(const RowSort& sort, int64_t row, u
   for (uint32_t i = count + threadIdx.x; i < size; i += kThreads)
     space->chosen[i] = {static_cast<KeyOf<T>>(~KeyOf<T>(0)), UINT32_MAX};
   __syncthreads();
-  sort_words<Space<T>::kMostChosen>(space->chosen, size);
+  sort_words<kMostChosen>(space->chosen, size);
   int64_t offset[3];
   sort.rows.kept.at(static_cast<uint64_t>(row), offset);
   const T* const x = static_cast<const T*>(sort.x) + offset[0];
@@ -503,11 +498,7 @@ struct Places {
     const double size = std::exp2(size_bits), between = high - low;
     const double most = between + 6 + 3.5 * std::sqrt(between * (1 - between / size));
     const double of_warp = most * static_cast<double>(sort.rows.n) / size / kWarps;
-    return of_warp + 3 * std::sqrt(of_warp) <= list_of_warp(bytes_of_candidate(sort));
-  }
-
-  static uint32_t bytes_of_candidate(const RowSort& sort) {
-    return sort.bytes == 8 ? sizeof(Candidate<uint64_t>) : sizeof(Candidate<uint32_t>);
+    return of_warp + 3 * std::sqrt(of_warp) <= kListOfWarp;
   }
 };
 
@@ -547,8 +538,7 @@ bool can_select_by_sample(const dt_stream* stream, const RowSort& sort) {
   if (!has_clusters(stream->device) || !is_floating(sort.dtype) || sort.bytes > kWidest)
     return false;
   if (rows.n <= kShortest || rows.n > kLongest || rows.count > INT32_MAX) return false;
-  const uint32_t chosen = most_chosen(Places::bytes_of_candidate(sort));
-  return places_of(sort).have_room(sort) && (sort.is_statistic || rows.first <= chosen - kFew);
+  return places_of(sort).have_room(sort) && (sort.is_statistic || rows.first <= kMostChosen - kFew);
 }
 
 int32_t select_by_sample(const dt_stream* stream, const RowSort& sort) {
