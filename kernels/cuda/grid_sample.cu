@@ -166,32 +166,43 @@ bool is_worth_staging(int32_t device, const Sampler<T, int32_t>& sampler) {
          threads * sampler.places > multiprocessors(device) * kThreadsAtOnce;
 }
 
-template <class T>
-int32_t run_sample_staged(const dt_stream* stream, const calls::GridSample& call,
-                          const Staging& staging) {
-  const Sampler<T, int32_t> sampler(call, call.x, call.grid);
-  return visit_sampling(call.x.ndim - 2, call.reach, [&](auto dims, auto reach) {
-    constexpr int kDims = decltype(dims)::value, kReach = decltype(reach)::value;
-    if constexpr (kMayBeStaged<T, kDims, kReach>) {
+template <class T, int kDims, int kReach, class Int>
+int32_t run_sample(const dt_stream* stream, const calls::GridSample& call,
+                   const Sampler<T, Int>& sampler) {
+  return launch(stream, sample<T, kDims, kReach, Int>,
+                sampler.blocks(int64_t{sampler.images} * sampler.places, true),
+                dim3(kSampleThreads), 0, static_cast<T*>(call.y.data),
+                static_cast<const T*>(call.x.data), sampler);
+}
+
+// With planes in shared memory where that may be, fits and is of use.
+template <class T, int kDims, int kReach>
+int32_t run_small_sample(const dt_stream* stream, const calls::GridSample& call,
+                         const Sampler<T, int32_t>& sampler) {
+  if constexpr (kMayBeStaged<T, kDims, kReach>) {
+    constexpr int64_t kTaps = Place<T, kDims, kReach, int32_t>::kCount;
+    const Staging staging(stream->device, sampler.images, sampler.channels, sampler.plane,
+                          sampler.places, kTaps * sampler.places, sizeof(T), kStagedThreads<T>);
+    if (staging.bytes && is_worth_staging(stream->device, sampler)) {
       if (staging.together == 1)
         return run_staged<T, kDims, kReach, 1>(stream, call, sampler, staging);
       if (staging.together == 2)
         return run_staged<T, kDims, kReach, 2>(stream, call, sampler, staging);
       return run_staged<T, kDims, kReach, kMostTogether>(stream, call, sampler, staging);
-    } else {
-      return DT_KERNEL_UNSUPPORTED;
     }
-  });
+  }
+  return run_sample<T, kDims, kReach>(stream, call, sampler);
 }
 
 template <class T, class Int>
-int32_t run_sample(const dt_stream* stream, const calls::GridSample& call) {
+int32_t sample_all(const dt_stream* stream, const calls::GridSample& call) {
   const Sampler<T, Int> sampler(call, call.x, call.grid);
   return visit_sampling(call.x.ndim - 2, call.reach, [&](auto dims, auto reach) {
-    return launch(stream, sample<T, decltype(dims)::value, decltype(reach)::value, Int>,
-                  sampler.blocks(int64_t{sampler.images} * sampler.places, true),
-                  dim3(kSampleThreads), 0, static_cast<T*>(call.y.data),
-                  static_cast<const T*>(call.x.data), sampler);
+    constexpr int kDims = decltype(dims)::value, kReach = decltype(reach)::value;
+    if constexpr (sizeof(Int) == sizeof(int32_t))
+      return run_small_sample<T, kDims, kReach>(stream, call, sampler);
+    else
+      return run_sample<T, kDims, kReach>(stream, call, sampler);
   });
 }
 
@@ -211,17 +222,8 @@ int32_t run_grid_gradient(const dt_stream* stream, const calls::GridSampleBackwa
 int32_t kernels::grid_sample(const dt_stream* stream, const calls::GridSample& call) {
   return visit_floating(call.y.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    if (!is_small_sampling(call.x, call.grid, call.y)) return run_sample<T, int64_t>(stream, call);
-    const Sampler<T, int32_t> sampler(call, call.x, call.grid);
-    const int dims = call.x.ndim - 2;
-    const int64_t taps = call.reach == 0 ? 1 : int64_t{1} << dims * call.reach;
-    const bool may_be_staged = dims == 2 && call.reach < 2 && kMayBeStaged<T, 2, 1>;
-    const Staging staging(stream->device, sampler.images, sampler.channels, sampler.plane,
-                          sampler.places, may_be_staged ? taps * sampler.places : 0, sizeof(T),
-                          kStagedThreads<T>);
-    return staging.bytes && is_worth_staging(stream->device, sampler)
-               ? run_sample_staged<T>(stream, call, staging)
-               : run_sample<T, int32_t>(stream, call);
+    const bool is_small = is_small_sampling(call.x, call.grid, call.y);
+    return is_small ? sample_all<T, int32_t>(stream, call) : sample_all<T, int64_t>(stream, call);
   });
 }
 
