@@ -236,7 +236,7 @@ def test_a_state_is_bytes():
     state, numbers = g.get_state(), g.get_state().view(dt.int64)
     assert state.dtype is dt.uint8 and state.shape == (16,) and not state.is_cuda
     a = dt.rand(5, generator=g)
-    several = dt.cat([dt.zeros(3, dtype=dt.uint8), state])
+    several = dt.cat([dt.zeros(3, dtype=dt.uint8, device="cpu"), state])
     for given in (
         state.cpu().type(dt.ByteTensor),
         numbers,
@@ -246,7 +246,7 @@ def test_a_state_is_bytes():
         assert dt.rand(5, generator=g.set_state(given)).equal(a)
     assert numbers.shape == (2,) and copy.deepcopy(g).get_state().equal(g.get_state())
     with pytest.raises(RuntimeError, match="16 bytes.*those of PyTorch are of another generator"):
-        g.set_state(dt.zeros(5056, dtype=dt.uint8))
+        g.set_state(dt.zeros(5056, dtype=dt.uint8, device="cpu"))
 
 
 @pytest.mark.parametrize("state", ["t.zeros(2)", "t.zeros(2, dtype=t.int32)", "[1]", "None"])
