@@ -10,6 +10,14 @@ namespace {
 
 using Guard = std::lock_guard<SpinLock>;
 
+// Whether nothing but this gradient leads to its memory, and it has use for all of that. A view of
+// what is gone otherwise is one (after `reshape`), but not with a graph of its own.
+bool owns_storage(const Tensor& grad) {
+  if (!grad.impl()->autograd.view) return is_sole_owner(grad);
+  return !grad.requires_grad() && are_sole_owners(&grad, 1) &&
+         grad.storage()->bytes() == grad.numel() * grad.item_bytes();
+}
+
 }  // namespace
 
 Tensor GradSlot::get() const {
@@ -52,9 +60,13 @@ void GradSlot::update(Tensor grad, const Sum& sum) {
 void GradSlot::accumulate(Tensor grad, const Dims& strides, bool create_graph) {
   update(std::move(grad), [&](const Tensor& before, Tensor grad) {
     if (!before.defined()) {
-      const bool keep = is_sole_owner(grad) && same_walk(grad.sizes(), grad.strides(), strides);
-      if (keep && !create_graph && grad.requires_grad()) grad.detach_();  // one handed in, and cast
-      return keep ? std::move(grad) : clone_strided(grad, strides);
+      if (!owns_storage(grad) || !same_walk(grad.sizes(), grad.strides(), strides))
+        return clone_strided(grad, strides);
+      grad.storage()->version() = 0;  // how often it was added to on its way concerns nobody
+      if (grad.impl()->autograd.view)
+        return make_alias(grad, grad.sizes(), grad.strides(), grad.offset());
+      if (!create_graph && grad.requires_grad()) grad.detach_();  // one handed in, and cast
+      return grad;
     }
     if (create_graph) return add_gradients(before, grad);
     add_into(before, grad);

@@ -553,3 +553,37 @@ def test_clones_of_grad_modes(text, both):
 
     mine, theirs = both(run)
     assert mine == theirs
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "F.unfold(x, 3)",
+        "x.unfold(2, 5, 2)",
+        "F.conv3d(x[None], t.ones(2, 2, 3, 3, 3), padding=1)",
+        "x.view(-1).exp()",
+        "F.interpolate(x, scale_factor=2, mode='bilinear')",
+    ],
+)
+def test_the_first_gradient_is_kept(text, both):
+    """It is nobody's view, and what was added to it on its way is not counted."""
+
+    def run(t):
+        x = t.ones(2, 3, 8, 8, requires_grad=True)
+        eval(text, {"t": t, "F": t.nn.functional, "x": x}).sum().backward()
+        return x.grad._version, x.grad._base is None, x.grad.is_leaf
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+def test_a_gradient_of_views_is_not_copied():
+    x = dt.ones(8, requires_grad=True)
+    y, g = x.view(2, 4).relu(), dt.ones(2, 4)
+    with dt.profiler.profile() as calls:
+        y.backward(g)
+    assert "relu_backward" in {e.key for e in calls.key_averages()}
+    assert "copy" not in {e.key for e in calls.key_averages()}
+    x.grad = None
+    x.view(2, 4).backward(g)
+    assert x.grad.data_ptr() != g.data_ptr()
