@@ -214,41 +214,36 @@ int32_t transpose(const dt_stream* stream, const dt_view& y, const dt_view& x, i
 
 constexpr int kStridedThreads = 256, kMostAxes = 5;
 
-// What a thread has on the way before it writes.
-template <class T>
-constexpr int kStridedUnits = sizeof(T) == 8 ? 4 : 8;
+// What a thread has on the way before it writes, in units.
+template <class T, int kWidth>
+constexpr int kStridedUnits = sizeof(T) * kWidth < 8 ? 8 : 4;
 
-// Axis 0 is the innermost.
-template <int kAxes>
+// A unit is an element, or a packet of neighbours on both sides, which in y begin at boundaries.
+// Axis 0 is the innermost and counts units; strides count elements.
 struct StridedCopy {
-  uint32_t count;
-  FastDivide size[kAxes];  // of the last no division is asked
-  int32_t y_stride[kAxes], x_stride[kAxes];
-
-  explicit StridedCopy(const Axes<2>& axes) : count(static_cast<uint32_t>(axes.count())) {
-    for (int a = 0; a < kAxes; ++a) {
-      const int d = axes.last() - a;
-      size[a] = FastDivide(static_cast<uint32_t>(axes.size[d]));
-      y_stride[a] = static_cast<int32_t>(axes.stride[d][0]);
-      x_stride[a] = static_cast<int32_t>(axes.stride[d][1]);
-    }
-  }
+  void* y;
+  const void* x;
+  uint32_t units;
+  bool x_is_aligned;
+  FastDivide size[kMostAxes];  // of the last no division is asked
+  int32_t y_stride[kMostAxes], x_stride[kMostAxes];
 };
 
 // The number of axes is known to the compiler, and there are two operands of one width: the
 // elementwise kernel for any strides takes twice as long.
-template <class T, int kAxes>
+template <class T, int kWidth, int kAxes>
 __global__ void __launch_bounds__(kStridedThreads)
-    copy_strided_kernel(T* y, const T* x, const __grid_constant__ StridedCopy<kAxes> call) {
+    copy_strided_kernel(const __grid_constant__ StridedCopy call) {
   begin_kernel();
-  constexpr int kUnits = kStridedUnits<T>;
+  constexpr int kUnits = kStridedUnits<T, kWidth>;
+  const T* const x = static_cast<const T*>(call.x);
   const uint32_t first = blockIdx.x * (kStridedThreads * kUnits) + threadIdx.x;
-  T value[kUnits];
+  Packet<T, kWidth> value[kUnits];
   int32_t at[kUnits];
 #pragma unroll
   for (int i = 0; i < kUnits; ++i) {
     uint32_t rest = first + i * kStridedThreads;
-    if (rest >= call.count) break;
+    if (rest >= call.units) break;
     int32_t from = 0;
     at[i] = 0;
 #pragma unroll
@@ -259,51 +254,86 @@ __global__ void __launch_bounds__(kStridedThreads)
       from += here * call.x_stride[a];
       rest = outer;
     }
-    value[i] = x[from];
+    if constexpr (kWidth == 1)
+      value[i].value[0] = x[from];
+    else
+      value[i] = call.x_is_aligned ? load_packet<kWidth>(x + from) : load_between<kWidth>(x + from);
   }
 #pragma unroll
   for (int i = 0; i < kUnits; ++i) {
-    if (first + i * kStridedThreads < call.count) y[at[i]] = value[i];
+    if (first + i * kStridedThreads < call.units)
+      store_packet(static_cast<T*>(call.y) + at[i], value[i]);
   }
 }
 
-// Whether the last dimension is made of packets on both sides.
+// Whether the rows of the last dimension, from wherever they begin, are at boundaries of packets.
+bool has_aligned_rows(const dt_view& v) {
+  const int64_t bytes = bytes_of(v.dtype);
+  for (int d = 0; d + 1 < v.ndim; ++d) {
+    if (v.strides[d] * bytes % kPacketBytes != 0) return false;
+  }
+  return is_aligned(v.data, kPacketBytes);
+}
+
 bool are_packet_rows(const dt_view& y, const dt_view& x) {
   const int last = y.ndim - 1;
   return y.strides[last] == 1 && x.strides[last] == 1 &&
          y.sizes[last] % (kPacketBytes / bytes_of(y.dtype)) == 0;
 }
 
-// Packets are the elementwise kernel's.
+// Packets that begin between boundaries of y are the elementwise kernel's.
 bool is_strided(const dt_view& y, const dt_view& x) {
-  const int last = y.ndim - 1;
-  if (last < 1 || y.ndim > kMostAxes || x.ndim != y.ndim) return false;
-  for (int d = 0; d < y.ndim; ++d) {
-    if (x.sizes[d] != y.sizes[d]) return false;
-  }
-  return !are_packet_rows(y, x);
+  if (y.ndim < 2 || y.ndim > kMostAxes || x.ndim != y.ndim) return false;
+  return std::equal(y.sizes, y.sizes + y.ndim, x.sizes) &&
+         (!are_packet_rows(y, x) || has_aligned_rows(y));
 }
 
-template <class T, int kAxes>
-int32_t copy_axes(const dt_stream* stream, const dt_view& y, const dt_view& x,
-                  const Axes<2>& axes) {
+struct StridedKernel {
+  void (*run)(StridedCopy);
+  int64_t units_of_block;
+};
+
+template <class T, int kWidth, int kAxes = 2>
+StridedKernel strided_kernel(int axes) {
   if constexpr (kAxes < kMostAxes) {
-    if (axes.n > kAxes) return copy_axes<T, kAxes + 1>(stream, y, x, axes);
+    if (axes > kAxes) return strided_kernel<T, kWidth, kAxes + 1>(axes);
   }
-  return for_each_piece(axes, true, [&](const Axes<2>& piece) {
-    const StridedCopy<kAxes> call(piece);
-    const int64_t blocks = divide_up(call.count, kStridedThreads * kStridedUnits<T>);
-    return launch(stream, copy_strided_kernel<T, kAxes>, dim3(static_cast<unsigned>(blocks)),
-                  dim3(kStridedThreads), 0, static_cast<T*>(y.data) + piece.base[0],
-                  static_cast<const T*>(x.data) + piece.base[1], call);
+  return {copy_strided_kernel<T, kWidth, kAxes>, kStridedThreads * kStridedUnits<T, kWidth>};
+}
+
+StridedKernel strided_kernel(int32_t dtype, bool packets, int axes) {
+  StridedKernel kernel = {};
+  visit_width(dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    kernel = packets ? strided_kernel<T, kPacketWidth<T>>(axes) : strided_kernel<T, 1>(axes);
+    return DT_KERNEL_OK;
   });
+  return kernel;
 }
 
 int32_t copy_strided(const dt_stream* stream, const dt_view& y, const dt_view& x) {
+  const int64_t bytes = bytes_of(y.dtype), last = y.ndim - 1;
+  const bool packets = are_packet_rows(y, x);
+  const int64_t width = packets ? kPacketBytes / bytes : 1;
   Axes<2> axes;
-  for (int d = 0; d < y.ndim; ++d) axes.insert(d, y.sizes[d], {y.strides[d], x.strides[d]});
-  return visit_width(y.dtype, [&](auto type) {
-    return copy_axes<typename decltype(type)::type, 2>(stream, y, x, axes);
+  for (int d = 0; d < last; ++d) axes.insert(d, y.sizes[d], {y.strides[d], x.strides[d]});
+  axes.insert(axes.n, y.sizes[last] / width, {y.strides[last] * width, x.strides[last] * width});
+  StridedCopy call = {};
+  call.x_is_aligned = has_aligned_rows(x);
+  return for_each_piece(axes, true, [&](const Axes<2>& piece) {
+    call.y = static_cast<char*>(y.data) + piece.base[0] * bytes;
+    call.x = static_cast<const char*>(x.data) + piece.base[1] * bytes;
+    call.units = static_cast<uint32_t>(piece.count());
+    for (int a = 0; a < piece.n; ++a) {
+      const int d = piece.last() - a;
+      call.size[a] = FastDivide(static_cast<uint32_t>(piece.size[d]));
+      call.y_stride[a] = static_cast<int32_t>(piece.stride[d][0]);
+      call.x_stride[a] = static_cast<int32_t>(piece.stride[d][1]);
+    }
+    const StridedKernel kernel = strided_kernel(y.dtype, packets, piece.n);
+    const int64_t blocks = divide_up(call.units, kernel.units_of_block);
+    return launch(stream, kernel.run, dim3(static_cast<unsigned>(blocks)), dim3(kStridedThreads), 0,
+                  call);
   });
 }
 
