@@ -18,6 +18,7 @@
 #include "core/runtime/calls/random.gen.h"
 #include "core/runtime/calls/recurrent.gen.h"
 #include "core/runtime/calls/reduce.gen.h"
+#include "core/runtime/calls/shapes.gen.h"
 #include "core/runtime/calls/sorting.gen.h"
 #include "core/runtime/calls/vision.gen.h"
 #include "core/runtime/pointwise_ops.h"
@@ -113,30 +114,31 @@ const Op<ScanCall> cumsum{kPointwiseOps + 84};
 const Op<ScanCall> cumprod{kPointwiseOps + 85};
 const Op<ScanCall> logcumsumexp{kPointwiseOps + 86};
 const Op<ScanBackwardCall> scan_backward{kPointwiseOps + 87};
-const Op<SortCall> sort{kPointwiseOps + 88};
-const Op<OrderStatisticCall> order_statistic{kPointwiseOps + 89};
-const Op<ExtremumScanCall> cummax{kPointwiseOps + 90};
-const Op<ExtremumScanCall> cummin{kPointwiseOps + 91};
-const Op<SearchsortedCall> searchsorted{kPointwiseOps + 92};
-const Op<CountBinsCall> count_bins{kPointwiseOps + 93};
-const Op<GridSampleCall> grid_sample{kPointwiseOps + 94};
-const Op<GridSampleBackwardCall> grid_sample_backward{kPointwiseOps + 95};
-const Op<ResampleTapsCall> resample_taps{kPointwiseOps + 96};
-const Op<TransposeTapsCall> transpose_taps{kPointwiseOps + 97};
-const Op<ResampleCall> resample{kPointwiseOps + 98};
-const Op<ResampleNeighboursCall> resample_neighbours{kPointwiseOps + 99};
-const Op<RemapCall> remap{kPointwiseOps + 100};
-const Op<RemapBackwardCall> remap_backward{kPointwiseOps + 101};
-const Op<OptimizerCall> sgd{kPointwiseOps + 102};
-const Op<OptimizerCall> adam{kPointwiseOps + 103};
-const Op<OptimizerCall> rmsprop{kPointwiseOps + 104};
-const Op<OptimizerCall> adagrad{kPointwiseOps + 105};
-const Op<OptimizerCall> adadelta{kPointwiseOps + 106};
-const Op<OptimizerCall> adamax{kPointwiseOps + 107};
-const Op<OptimizerCall> nadam{kPointwiseOps + 108};
-const Op<OptimizerCall> radam{kPointwiseOps + 109};
-const Op<OptimizerCall> asgd{kPointwiseOps + 110};
-const Op<OptimizerCall> rprop{kPointwiseOps + 111};
+const Op<AddWindowsCall> add_windows{kPointwiseOps + 88};
+const Op<SortCall> sort{kPointwiseOps + 89};
+const Op<OrderStatisticCall> order_statistic{kPointwiseOps + 90};
+const Op<ExtremumScanCall> cummax{kPointwiseOps + 91};
+const Op<ExtremumScanCall> cummin{kPointwiseOps + 92};
+const Op<SearchsortedCall> searchsorted{kPointwiseOps + 93};
+const Op<CountBinsCall> count_bins{kPointwiseOps + 94};
+const Op<GridSampleCall> grid_sample{kPointwiseOps + 95};
+const Op<GridSampleBackwardCall> grid_sample_backward{kPointwiseOps + 96};
+const Op<ResampleTapsCall> resample_taps{kPointwiseOps + 97};
+const Op<TransposeTapsCall> transpose_taps{kPointwiseOps + 98};
+const Op<ResampleCall> resample{kPointwiseOps + 99};
+const Op<ResampleNeighboursCall> resample_neighbours{kPointwiseOps + 100};
+const Op<RemapCall> remap{kPointwiseOps + 101};
+const Op<RemapBackwardCall> remap_backward{kPointwiseOps + 102};
+const Op<OptimizerCall> sgd{kPointwiseOps + 103};
+const Op<OptimizerCall> adam{kPointwiseOps + 104};
+const Op<OptimizerCall> rmsprop{kPointwiseOps + 105};
+const Op<OptimizerCall> adagrad{kPointwiseOps + 106};
+const Op<OptimizerCall> adadelta{kPointwiseOps + 107};
+const Op<OptimizerCall> adamax{kPointwiseOps + 108};
+const Op<OptimizerCall> nadam{kPointwiseOps + 109};
+const Op<OptimizerCall> radam{kPointwiseOps + 110};
+const Op<OptimizerCall> asgd{kPointwiseOps + 111};
+const Op<OptimizerCall> rprop{kPointwiseOps + 112};
 
 }  // namespace op
 

@@ -17,6 +17,7 @@
 #include "kernels/calls/random.gen.h"
 #include "kernels/calls/recurrent.gen.h"
 #include "kernels/calls/reduce.gen.h"
+#include "kernels/calls/shapes.gen.h"
 #include "kernels/calls/sorting.gen.h"
 #include "kernels/calls/vision.gen.h"
 #include "kernels/calls/table.h"
@@ -113,6 +114,7 @@ void add_kernels(dt_registry* registry) {
   add<run<Scan, kernels::cumprod>, workspace<Scan, kernels::cumprod_workspace>>(registry, "cumprod");
   add<run<Scan, kernels::logcumsumexp>, workspace<Scan, kernels::logcumsumexp_workspace>>(registry, "logcumsumexp");
   add<run<ScanBackward, kernels::scan_backward>>(registry, "scan_backward");
+  add<run<AddWindows, kernels::add_windows>>(registry, "add_windows");
   add<run<Sort, kernels::sort>, workspace<Sort, kernels::sort_workspace>>(registry, "sort");
   add<run<OrderStatistic, kernels::order_statistic>, workspace<OrderStatistic, kernels::order_statistic_workspace>>(registry, "order_statistic");
   add<run<ExtremumScan, kernels::cummax>>(registry, "cummax");

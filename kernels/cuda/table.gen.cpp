@@ -17,6 +17,7 @@
 #include "kernels/calls/random.gen.h"
 #include "kernels/calls/recurrent.gen.h"
 #include "kernels/calls/reduce.gen.h"
+#include "kernels/calls/shapes.gen.h"
 #include "kernels/calls/sorting.gen.h"
 #include "kernels/calls/vision.gen.h"
 #include "kernels/calls/table.h"
@@ -115,6 +116,7 @@ void add_kernels(dt_registry* registry) {
   add_captured<run<Scan, kernels::cumprod>, workspace<Scan, kernels::cumprod_workspace>>(registry, "cumprod");
   add_captured<run<Scan, kernels::logcumsumexp>, workspace<Scan, kernels::logcumsumexp_workspace>>(registry, "logcumsumexp");
   add_captured<run<ScanBackward, kernels::scan_backward>, workspace<ScanBackward, kernels::scan_backward_workspace>>(registry, "scan_backward");
+  add_captured<run<AddWindows, kernels::add_windows>>(registry, "add_windows");
   add_captured<run<Sort, kernels::sort>, workspace<Sort, kernels::sort_workspace>>(registry, "sort");
   add_captured<run<OrderStatistic, kernels::order_statistic>, workspace<OrderStatistic, kernels::order_statistic_workspace>>(registry, "order_statistic");
   add_captured<run<ExtremumScan, kernels::cummax>, workspace<ExtremumScan, kernels::cummax_workspace>>(registry, "cummax");

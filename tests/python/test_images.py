@@ -136,3 +136,70 @@ def test_copies_in_another_order(device, dtype):
     np.testing.assert_array_equal(y.flip(4, 1).long().cpu().numpy(), x[:, ::-1, :, :, ::-1])
     np.testing.assert_array_equal(y[..., ::2].contiguous().long().cpu().numpy(), x[..., ::2])
     np.testing.assert_array_equal(y.tril(-1).long().cpu().numpy(), np.tril(x, -1))
+
+
+WINDOWS = [  # image, kernel, dilation, padding, stride
+    ((7, 9), (3, 3), (1, 1), (1, 1), (1, 1)),
+    ((17, 13), (3, 5), (2, 1), (2, 0), (1, 3)),
+    ((40, 33), (2, 4), (3, 2), (1, 3), (5, 2)),
+    ((64, 64), (5, 1), (1, 1), (0, 0), (2, 2)),
+]
+
+
+@on_both
+@pytest.mark.parametrize(("image", "kernel", "dilation", "padding", "stride"), WINDOWS)
+def test_windows_of_images(agree, device, image, kernel, dilation, padding, stride):
+    slides = (kernel, dilation, padding, stride)
+    agree(lambda F, x: F.unfold(x, *slides), device, numbers(3, 2, *image))
+    columns = dt.nn.functional.unfold(dt.zeros(3, 2, *image), *slides).shape
+    agree(lambda F, x: F.fold(x, image, *slides), device, numbers(*columns))
+    agree(lambda F, x: F.fold(x.transpose(0, 2), image, *slides), device, numbers(*columns[::-1]))
+
+
+@on_both
+@pytest.mark.parametrize(
+    ("sizes", "dim", "size", "step"),
+    [
+        ((1000,), 0, 8, 3),
+        ((33, 40), 0, 5, 1),
+        ((33, 40), 1, 7, 5),
+        ((4, 50, 3, 6), 1, 20, 9),
+        ((3, 3), 0, 3, 1),
+    ],
+)
+def test_windows_of_a_dimension(agree, device, sizes, dim, size, step):
+    agree(lambda F, x: x.unfold(dim, size, step), device, numbers(*sizes))
+    agree(lambda F, x: x.unfold(dim, size, step).transpose(0, -1), device, numbers(*sizes))
+
+
+@on_both
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("dilation", [1, 2])
+def test_windows_of_volumes(agree, device, stride, dilation):
+    agree(
+        lambda F, x, w: F.conv3d(x, w, stride=stride, padding=2, dilation=dilation),
+        device,
+        numbers(2, 3, 9, 8, 11),
+        numbers(4, 3, 3, 2, 3, seed=1),
+        tolerance=1e-5,
+    )
+
+
+@on_both
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64"])
+@pytest.mark.parametrize("begin", [0, 1])
+@pytest.mark.parametrize("order", [(2, 0, 1, 3), (1, 3, 0, 2), (0, 2, 1, 3)])
+def test_copies_by_packets(device, dtype, begin, order):
+    x = (
+        (np.arange(5 * 7 * 6 * 40) % 251)
+        .astype(dtype)
+        .reshape(5, 7, 6, 40)[..., begin : begin + 32]
+    )
+    there = dt.tensor((np.arange(5 * 7 * 6 * 40) % 251).astype(dtype)).to(device)
+    there = there.reshape(5, 7, 6, 40)[..., begin : begin + 32]
+    copy = there.permute(order).contiguous()
+    assert copy.cpu().numpy().tolist() == x.transpose(order).tolist()
+    into = dt.zeros(copy.shape[:-1] + (copy.shape[-1] + 5,), dtype=copy.dtype, device=device)
+    into[..., 5:].copy_(there.permute(order))
+    assert into.cpu().numpy()[..., 5:].tolist() == x.transpose(order).tolist()
+    assert not into.cpu().numpy()[..., :5].any()

@@ -3,8 +3,8 @@
 #include "core/autograd/record.h"
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
-#include "core/ops/pointwise.gen.h"
 #include "core/ops/shapes.gen.h"
+#include "core/ops/shapes/windows.h"
 #include "core/ops/views.gen.h"
 
 namespace dt {
@@ -13,12 +13,6 @@ namespace {
 // [N, D, C, H, W] of [N, C, D, H, W], or back.
 Tensor swap_depth(const Tensor& x) {
   return transpose(x, 1, 2);
-}
-
-Dims padded_sizes(const Dims& volume, const Depth& depth) {
-  Dims sizes = volume;
-  sizes[2] += 2 * depth.padding;
-  return sizes;
 }
 
 // [N, windows, C, taps, H, W]: what the taps of each window touch. Several may touch the same.
@@ -72,12 +66,11 @@ Tensor spread_frames(const Tensor& joined, const Depth& depth, const Dims& sizes
     const GradMode no_grad(false);
     const int64_t windows = depth.windows(sizes[2]);
     const Tensor taps = by_tap(joined, depth, sizes[0], windows);
-    const Tensor padded = zeros(padded_sizes(sizes, depth), joined.dtype(), joined.device());
-    const Tensor places = touched(padded, depth, taps.sizes());
-    for (int64_t k = 0; k < depth.taps; ++k) add_(select(places, 3, k), select(taps, 3, k));
-    y = depth.padding == 0
-            ? padded
-            : clone(narrow(padded, 2, depth.padding, sizes[2]), MemoryFormat::kContiguous);
+    const Dims& s = taps.strides();
+    const Tensor parts =
+        make_alias(taps, {sizes[0], sizes[1], depth.taps, 1, windows, sizes[3], sizes[4]},
+                   {s[0], s[2], s[3], 0, s[1], s[4], s[5]}, taps.offset());
+    y = sum_windows(parts, sizes, {{depth.stride, 1}, {depth.padding, 0}, {depth.dilation, 1}});
   }
   return record("SpreadFramesBackward0", y, {joined},
                 [depth](BackwardCall& b) { b.results[0] = join_frames(b.grad(), depth); });

@@ -1,12 +1,14 @@
 // The windows of images as columns, and columns added up to images. Each is the other's gradient.
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
+#include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
-#include "core/ops/conv/window.h"
-#include "core/ops/pointwise.gen.h"
 #include "core/ops/shapes.gen.h"
 #include "core/ops/shapes/checks.h"
+#include "core/ops/shapes/windows.h"
 #include "core/ops/views.gen.h"
+#include "core/runtime/backend.h"
+#include "core/runtime/calls/shapes.gen.h"
 
 namespace dt {
 namespace {
@@ -60,27 +62,31 @@ Tensor add_windows(const Tensor& columns, IntPair image, const Window& w) {
   Tensor y;
   {
     const GradMode no_grad(false);
+    const bool is_any = columns.dtype() == DType::BOOL;  // true where some window is
+    const Tensor numbers = is_any ? to_dtype(columns, DType::FLOAT32) : columns;
     const Tensor parts =
-        reshape(columns, {batch, channels, w.size[0], w.size[1], windows[0], windows[1]});
-    const Tensor whole =
-        zeros({batch, channels, image[0] + 2 * w.padding[0], image[1] + 2 * w.padding[1]},
-              columns.dtype(), columns.device());
-    const Tensor places = look_through(whole, w, windows);
-    for (int64_t i = 0; i < w.size[0]; ++i) {
-      for (int64_t j = 0; j < w.size[1]; ++j)
-        add_(select(select(places, 2, i), 2, j), select(select(parts, 2, i), 2, j));
-    }
-    const bool padded = w.padding[0] != 0 || w.padding[1] != 0;
-    const auto inside = [&] {
-      return narrow(narrow(whole, 2, w.padding[0], image[0]), 3, w.padding[1], image[1]);
-    };
-    y = padded ? clone(inside(), MemoryFormat::kContiguous) : whole;
+        reshape(numbers, {batch, channels, w.size[0], w.size[1], windows[0], windows[1], 1});
+    const Tensor sums = sum_windows(parts, {batch, channels, image[0], image[1], 1},
+                                    {w.stride, w.padding, w.dilation});
+    y = to_dtype(squeeze_(sums, {{-1}}), columns.dtype());
   }
   return record("Col2ImBackward0", y, {columns},
                 [w](BackwardCall& b) { b.results[0] = take_windows(b.grad(), w); });
 }
 
 }  // namespace
+
+Tensor sum_windows(const Tensor& x, const Dims& sizes, const Slides& slides) {
+  const Tensor y = make_empty(sizes, x.dtype(), x.device());
+  AddWindowsCall call;
+  call.y = y;
+  call.x = x;
+  call.stride = slides.stride;
+  call.padding = slides.padding;
+  call.dilation = slides.dilation;
+  run(op::add_windows, call);
+  return y;
+}
 
 Tensor im2col(const Tensor& input, IntList kernel_size, IntList dilation, IntList padding,
               IntList stride) {

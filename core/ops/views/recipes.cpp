@@ -8,6 +8,7 @@
 #include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
 #include "core/ops/pointwise.gen.h"
+#include "core/ops/shapes/windows.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/context.h"
 
@@ -61,19 +62,26 @@ Tensor unapply_as_strided(const ViewRecipe& r, const Tensor& grad, const Dims& i
   return reshape(sums, input_sizes);
 }
 
-// Windows that share elements: what each has is added where it was, as much at a time as windows
-// have without sharing it. Sums are rounded once.
+// Windows that share elements. They slide along the columns of what is added up, or, where elements
+// lie together that are no part of the window, along the rows.
 Tensor unapply_unfold(const ViewRecipe& r, const Tensor& grad, const Dims& sizes) {
-  Tensor y = zeros(sizes, info(grad.dtype()).compute, grad.device());
+  Tensor y;
   {
     const GradMode no_grad(false);
-    const int64_t size = r.start, reach = (grad.sizes()[r.dim] - 1) * r.step;
-    for (int64_t begin = 0; begin < size; begin += r.step) {
-      const int64_t width = std::min(r.step, size - begin);
-      const Tensor part = slice(y, r.dim, begin, begin + reach + width, 1);
-      add_(unfold(part, r.dim, width, r.step), narrow(grad, -1, begin, width));
-    }
-    y = to_dtype(y, grad.dtype());
+    const int64_t windows = grad.sizes()[r.dim], size = r.start, length = sizes[r.dim];
+    int64_t outer = 1, inner = 1;
+    for (int d = 0; d < sizes.size(); ++d) (d < r.dim ? outer : inner) *= d == r.dim ? 1 : sizes[d];
+    const Tensor parts = reshape(grad, {outer, windows, inner, size});
+    const Dims& s = parts.strides();
+    const auto sums = [&](const Dims& of_windows, const Dims& strides, const Dims& of_y) {
+      return sum_windows(make_alias(parts, of_windows, strides, parts.offset()), of_y,
+                         {{r.step, r.step}});
+    };
+    y = inner == 1 ? sums({outer, 1, 1, size, 1, windows, 1}, {s[0], 0, 0, s[3], 0, s[1], 0},
+                          {outer, 1, 1, length, 1})
+                   : sums({outer, 1, size, 1, windows, 1, inner}, {s[0], 0, s[3], 0, s[1], 0, s[2]},
+                          {outer, 1, length, 1, inner});
+    y = reshape(y, sizes);
   }
   return record("UnfoldBackwardBackward0", y, {grad},
                 [r](BackwardCall& b) { b.results[0] = apply_recipe(r, b.grad()); });

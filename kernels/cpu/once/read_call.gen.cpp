@@ -17,6 +17,7 @@
 #include "kernels/calls/random.gen.h"
 #include "kernels/calls/recurrent.gen.h"
 #include "kernels/calls/reduce.gen.h"
+#include "kernels/calls/shapes.gen.h"
 #include "kernels/calls/sorting.gen.h"
 #include "kernels/calls/vision.gen.h"
 #include "kernels/calls/table.h"
@@ -99,6 +100,7 @@ template Var read_call(const dt_call*);
 template Norm read_call(const dt_call*);
 template Scan read_call(const dt_call*);
 template ScanBackward read_call(const dt_call*);
+template AddWindows read_call(const dt_call*);
 template Sort read_call(const dt_call*);
 template OrderStatistic read_call(const dt_call*);
 template ExtremumScan read_call(const dt_call*);
