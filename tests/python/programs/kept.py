@@ -168,6 +168,7 @@ KEPT_FOR = {
     ("SoftplusBackwardBackward0", "self"): [0],
     ("SoftshrinkBackwardBackward0", "self"): [0],
     ("TanhBackwardBackward0", "output"): [1],
+    ("ThresholdBackwardBackward0", "self"): [0],
     ("TriangularSolveBackward0", "solution"): [1],
     ("TrilinearBackward0", "i1"): [1],
     ("TrilinearBackward0", "i2"): [],
