@@ -1,7 +1,10 @@
 // Arithmetic that chooses among elementwise rows.
+#include "core/autograd/gradients.h"
+#include "core/autograd/record.h"
 #include "core/ops/checks.h"
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
+#include "core/ops/overwrite.h"
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/pointwise/checks.h"
 #include "core/ops/promotion.h"
@@ -21,6 +24,12 @@ bool is_exponent(const Operand& input, const Operand& exponent, double number) {
 // The only power of bools that there is: to True or False, numbers that is.
 bool is_bool_power(const Operand& input, const Operand& exponent) {
   return exponent.is_number() && is_bool(result_type({input, exponent}));
+}
+
+// A derivative that is 0 whatever the base is, and so has no graph to it.
+Tensor power_zero(const Tensor& x) {
+  return record("PowerBackward0", ones_like(x.detach()), {x},
+                [](BackwardCall& b) { b.results[0] = make_zeros(b.node->outputs[0]); });
 }
 
 }  // namespace
@@ -65,6 +74,7 @@ Tensor pow(const Operand& input, const Operand& exponent) {
   if (is_bool_power(input, exponent)) {
     return exponent.number().to_bool() ? clone(input.tensor()) : ones_like(input.tensor());
   }
+  if (is_exponent(input, exponent, 0)) return power_zero(input.tensor());
   if (is_exponent(input, exponent, 2)) return square(input.tensor());
   if (is_exponent(input, exponent, 0.5)) return power_half(input.tensor());
   if (is_exponent(input, exponent, -0.5)) return power_minus_half(input.tensor());
@@ -77,6 +87,7 @@ Tensor pow(const Operand& input, const Operand& exponent) {
 const Tensor& pow_(const Tensor& input, const Operand& exponent) {
   check_power(input, exponent);
   if (is_bool_power(input, exponent)) return copy_(input, pow(input, exponent));
+  if (is_exponent(input, exponent, 0)) return overwrite_alike(input, power_zero(input));
   if (is_exponent(input, exponent, 2)) return square_(input);
   if (is_exponent(input, exponent, 0.5)) return power_half_(input);
   if (is_exponent(input, exponent, -0.5)) return power_minus_half_(input);

@@ -62,14 +62,6 @@ def _(c: Case) -> bool:
     return again and c.only_theirs_raises(SECOND_TIME)
 
 
-# Of a power that was written into a view.
-@documented("**Constant derivatives**")
-def _(c: Case) -> bool:
-    about_graph = c.aspect == "requires_grad" and c.difference.ours == "True" and is_derivative(c)
-    zeroth = re.search(r"\.(float_power|pow)_\((exponent=)?(0|0\.0|False)\)", c.history) is not None
-    return about_graph and zeroth and c.derives("torch::autograd::CopySlices")
-
-
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
     about_graph = c.aspect in ("requires_grad", "is_leaf", "grad_fn")

@@ -66,15 +66,6 @@ def _(c: Case) -> bool:
     return second and (theirs or c.only_ours_raises(CHANGED))
 
 
-# The derivative of x.pow(0), of which PyTorch's graph knows nothing.
-@documented(KEEPS)
-def _(c: Case) -> bool:
-    powers = (n for x in c.tensors.values() for n in graph_of(x) if n.name() == "PowBackward0")
-    zeroth = [n for n in powers if n._saved_exponent == 0]
-    sizes = {str(list(n._input_metadata[0].shape)) for n in zeroth}
-    return c.only_ours_raises(CHANGED) and any(f"Tensor {s}]" in c.difference.ours for s in sizes)
-
-
 # An operand of attention that came to require grad later: PyTorch keeps views of it, which do not.
 @documented(KEEPS)
 def _(c: Case) -> bool:

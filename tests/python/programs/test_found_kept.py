@@ -165,6 +165,24 @@ x4 = x2.expand((0, 0))
 x4.floor_divide_(x3)
 t.autograd.backward([x4.sum()], inputs=[x1])
 """,
+    "a power of 0, which leads to nothing": """
+x1 = t.tensor([[0.0, 1.0]], requires_grad=True)
+x2 = t.tensor([0.5, 0.0], requires_grad=True)
+x3 = x1 @ x2
+x4 = x3 ** 0.0
+x5, = t.autograd.grad(x4.mean(), x1, create_graph=True)
+x5.sum().backward()
+x6 = (x2 * 1).pow_(0)
+x7, = t.autograd.grad(x6.sum(), x2, create_graph=True)
+x8 = t.ones(2, 3).t().requires_grad_().pow(0)
+""",
+    "a threshold, twice": """
+x1 = t.tensor([0.5], requires_grad=True)
+x2 = t.threshold(x1, 0.0, 0.0)
+x3, = t.autograd.grad(x2, x1, create_graph=True)
+x3.backward()
+x3.backward()
+""",
 }
 
 
