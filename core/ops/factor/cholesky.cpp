@@ -25,6 +25,13 @@ Tensor cholesky_gradient(const Tensor& l, const Tensor& g) {
   return linalg_solve_triangular(l, left, false, false);
 }
 
+// Of the inverse y of l l^T, by l: -tril(y (g + g^T) y l). What lies beyond the triangle was not
+// read.
+Tensor inverse_gradient(const Tensor& l, const Tensor& y, const Tensor& g) {
+  const Tensor by_product = matmul(y, matmul(add(g, turned(g)), y));
+  return tril(neg(matmul(by_product, tril(l))));
+}
+
 // The place, from 1, of the first zero on the diagonal of each; 0: there is none.
 Tensor first_zero(const Tensor& factors) {
   const Tensor zeros = eq(diagonal(factors, 0, -2, -1), 0);
@@ -72,7 +79,15 @@ Tensor cholesky_solve(const Tensor& input, const Tensor& input2, bool upper) {
 Tensor cholesky_inverse(const Tensor& input, bool upper) {
   check_real_square(input, "cholesky_inverse", "cholesky_inverse_out_cpu");
   if (input.numel() > 0) check_codes(first_zero(input), Failed::kInverse, "cholesky_inverse");
-  return cholesky_solve(identities(input, batch_of(input), input.size(-1)), input, upper);
+  const Tensor x = input.detach();
+  const Tensor y = cholesky_solve(identities(x, batch_of(x), x.size(-1)), x, upper);
+  if (!needs_graph(input)) return y;
+  return record("CholeskyInverseBackward0", y, {input},
+                [upper, x = Saved::input(input), y = Saved::output(y)](BackwardCall& b) {
+                  const Tensor l = x.get(b.node), inverse = y.get(b.node);
+                  b.results[0] = upper ? turned(inverse_gradient(turned(l), inverse, b.grad()))
+                                       : inverse_gradient(l, inverse, b.grad());
+                });
 }
 
 }  // namespace dt

@@ -226,16 +226,6 @@ def _(c: Case) -> bool:
     return any(c.asked is None or not c.asked.isdisjoint(graph_behind(n)) for n in nodes)
 
 
-# What comes to the inverse in a second derivative: PyTorch's first one is made of it, ours of steps.
-@documented(KEEPS)
-def _(c: Case) -> bool:
-    results = re.findall(r"^(x\d+) = .*\bcholesky_inverse\(", c.history, re.M)
-    hooks = re.findall(r"\b(x\d+)\.register_hook\(lambda g: (s\d+)\.append", c.history)
-    places = [f"{x}.grad" for x in results] + [s for x, s in hooks if x in results]
-    again = c.derives("CholeskyInverse") and "create_graph=True" in c.history
-    return again and c.aspect == "values" and c.difference.place.partition("[")[0] in places
-
-
 # The derivative of renorm shares its norms, and that of bilinear a product.
 @documented(KEEPS)
 def _(c: Case) -> bool:

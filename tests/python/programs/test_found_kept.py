@@ -176,6 +176,17 @@ x6 = (x2 * 1).pow_(0)
 x7, = t.autograd.grad(x6.sum(), x2, create_graph=True)
 x8 = t.ones(2, 3).t().requires_grad_().pow(0)
 """,
+    "what comes to an inverse that its derivative is made of": """
+x1 = t.tensor([[0.5]]).requires_grad_()
+x2 = t.cholesky_inverse(x1)
+x3, = t.autograd.grad(x2, x1, create_graph=True)
+x4, = t.autograd.grad(x3, x2)
+x5 = t.tensor([[2.0, 0.5], [0.0, 1.0]], dtype=t.float64, requires_grad=True)
+x6 = t.cholesky_inverse(x5, upper=True)
+x7, = t.autograd.grad(x6.square().sum(), x5, create_graph=True)
+x8, x9 = t.autograd.grad(x7.triu().square().sum(), [x5, x6])
+x10 = x8.triu()
+""",
     "a threshold, twice": """
 x1 = t.tensor([0.5], requires_grad=True)
 x2 = t.threshold(x1, 0.0, 0.0)
