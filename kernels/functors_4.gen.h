@@ -195,7 +195,7 @@ struct gated_add_backward {
   }
   template <class T> static DT_FN T y1(const T*, T grad, T input, T gate) {
     const T s = math::sigmoid(gate);
-    return grad * (input * (s * (T(1) - s)));
+    return grad * input * (s * (T(1) - s));
   }
   template <class T> static DT_FN T y2(const T*, T grad, T, T) {
     return grad;

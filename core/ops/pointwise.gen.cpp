@@ -1011,7 +1011,7 @@ static void gated_add_gradient(PointwiseGradient& g) {
   }
   if (g.wants[1]) {
     const Tensor s = sigmoid(gate);
-    g.out[1] = grad * (input * (s * (T(1) - s)));
+    g.out[1] = grad * input * (s * (T(1) - s));
   }
   if (g.wants[2]) g.out[2] = grad;
 }

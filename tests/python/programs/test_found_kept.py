@@ -187,6 +187,14 @@ x7, = t.autograd.grad(x6.square().sum(), x5, create_graph=True)
 x8, x9 = t.autograd.grad(x7.triu().square().sum(), [x5, x6])
 x10 = x8.triu()
 """,
+    "what a gate lets through, and is written": """
+x1, x2, x3 = t.ones(1, 2), t.ones(1, 1), t.ones(1, 1)
+x4 = t.ones(4, requires_grad=True)
+x5, x6 = t.lstm_cell(x1, (x2, x3), t.ones(4, 2), t.ones(4, 1), x4)
+x7, = t.autograd.grad(x6.sum(), [x4], create_graph=True)
+x3.rsqrt_()
+x7.sum().backward()
+""",
     "a threshold, twice": """
 x1 = t.tensor([0.5], requires_grad=True)
 x2 = t.threshold(x1, 0.0, 0.0)
