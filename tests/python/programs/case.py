@@ -81,7 +81,7 @@ class Case:
         calls = re.finditer(rf"^(.*?) = .*\b{call}\(", self.history, re.M)
         made = self.named(" ".join(m[1] for m in calls))
         nodes = {n for x in self.derived for n in graph_of(x)}
-        return any(x.grad_fn in nodes for x in made)
+        return any(n in nodes for x in made for n in makers(x))
 
     def passes_layer(self, kind: str) -> bool:
         """Whether it has one of what such a layer gave."""
@@ -169,6 +169,14 @@ def _end_at(x: torch.Tensor) -> list[Node]:
 def _derivative(statement: str) -> ast.Call | None:
     calls = (n for n in ast.walk(ast.parse(statement)) if isinstance(n, ast.Call))
     return next((c for c in calls if re.search(r"\.(grad|backward)$", ast.unparse(c.func))), None)
+
+
+def makers(x: torch.Tensor) -> list[Node | None]:
+    """What made it, and what did before it was written: what a node of a write leads to first."""
+    made = [x.grad_fn]
+    while made[-1] and made[-1].next_functions and len(made) <= x._version:
+        made.append(made[-1].next_functions[0][0])
+    return made
 
 
 def graph_of(x: torch.Tensor) -> list[Node]:

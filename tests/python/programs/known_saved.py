@@ -20,6 +20,7 @@ from .case import (
     has_node,
     is_derivative,
     is_named,
+    makers,
     names_changed,
 )
 from .kept import (
@@ -56,14 +57,6 @@ def _(c: Case) -> bool:
     ends |= nothing_arrived_at(c)
     alone = all(n in ends for n, _ in gone)
     return c.only_theirs_raises(SECOND_TIME) and (len(gone) > 0 or hidden) and alone
-
-
-def makers(x: torch.Tensor) -> list[Node]:
-    """What made it, and what did before it was written: what a node of a write leads to first."""
-    made = [x.grad_fn]
-    while made[-1] and made[-1].next_functions and len(made) <= x._version:
-        made.append(made[-1].next_functions[0][0])
-    return made
 
 
 def something_arrives_at(c: Case) -> set[Node]:

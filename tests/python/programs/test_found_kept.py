@@ -202,6 +202,14 @@ x3, = t.autograd.grad(x2, x1, create_graph=True)
 x3.backward()
 x3.backward()
 """,
+    "attention whose result was written": """
+x1, x2 = t.ones(1, 1, 1), t.ones(1, 1, 1)
+x3 = t.tensor([[[0.0]]], requires_grad=True)
+x4 = t.nn.functional.scaled_dot_product_attention(x1, x2, x3)
+x5 = x2 * x4
+x4.exp_()
+x5.backward(create_graph=True)
+""",
 }
 
 
