@@ -32,6 +32,18 @@ def _(c: Case) -> bool:
     return part == "grad" and len(twins) > 0
 
 
+# What came out together is one tensor in PyTorch, and the other of its names was given a graph in place.
+@documented("**Gradients that are one tensor**")
+def _(c: Case) -> bool:
+    made = re.findall(r"\bx\d+", " ".join(re.findall(r"(.*) = t\.autograd\.grad\(", c.history)))
+    written = [n for n in made if re.search(rf"\b{n}\.\w+_\(", c.history)]
+    of = c.tensors
+    twins = [n for n in made if any(n != w and n in of and of[n] is of.get(w) for w in written)]
+    about = any(re.search(rf"\b{n}\b", f"{c.statement} {c.difference.place}") for n in twins)
+    less = c.aspect in ("requires_grad", "is_leaf", "grad_fn")
+    return about and (less or c.only_ours_raises("does not require grad"))
+
+
 # A hook of what came out is one of what was handed in, or of what else came out.
 @documented("**A gradient that is handed in**")
 def _(c: Case) -> bool:

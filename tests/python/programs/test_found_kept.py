@@ -210,6 +210,14 @@ x5 = x2 * x4
 x4.exp_()
 x5.backward(create_graph=True)
 """,
+    "gradients of nothing that are one tensor": """
+x1 = t.zeros((0, 0)).requires_grad_()
+x2 = x1.cumsum(0)
+x3, x4 = t.autograd.grad(x2.mul(0).sum(), [x1, x2])
+x5 = t.tensor([[0.0]], requires_grad=True)
+x4.addcmul_(x5, t.arange(0))
+x3.sum().backward()
+""",
 }
 
 
