@@ -280,6 +280,18 @@ def _(c: Case) -> bool:
     return unknown and is_derivative(c) and any(map(is_written_view, asked_for))
 
 
+# What leads to the view as it was is run here, where there may be an op without a derivative.
+@documented("**Views of what was written**")
+def _(c: Case) -> bool:
+    behind = {n for x in c.derived for n in graph_of(x)}
+    alone = c.asked is not None and c.asked.isdisjoint(behind)
+    return (
+        alone
+        and any(map(is_written_view, c.wanted))
+        and c.only_ours_raises("the derivative for .* is not implemented")
+    )
+
+
 # What is made of the op's result comes from that, not from the view.
 @documented("**Views of what was written**")
 def _(c: Case) -> bool:

@@ -218,6 +218,15 @@ x5 = t.tensor([[0.0]], requires_grad=True)
 x4.addcmul_(x5, t.arange(0))
 x3.sum().backward()
 """,
+    "an op without a derivative before a view that was written": """
+x1 = t.tensor([0.5], requires_grad=True)
+x2 = x1.t()
+x3 = x2 ** 0.5
+with t.no_grad():
+    x1.add_(1)
+x3.igammac_(x1)
+x3.backward(inputs=[x2])
+""",
 }
 
 
