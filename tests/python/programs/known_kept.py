@@ -22,6 +22,18 @@ from .case import (
 from .known_memory import is_written
 from .known_saved import KEEPS, earlier_derivatives, is_kept_by_pytorch_alone, reported
 
+
+# A result in place that is computed apart, into a view, whose node PyTorch hides behind that of its base.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    calls = r"\b(x\d+)\.(?:cumprod|index_reduce|scatter_reduce)_\("
+    written = c.named(" ".join(re.findall(calls, c.history)))
+    changed = any(names_changed(c.difference.theirs, x) for x in written)
+    first = "; expected version 0" in c.difference.theirs  # that is an operand of before
+    hidden = c.derives("torch::autograd::CopySlices")
+    return changed and not first and hidden and c.only_theirs_raises(CHANGED)
+
+
 # What these keep and PyTorch's do not: operands, and the result of attention.
 KEEP_MORE = r"scaled_dot_product_attention\(|cross_entropy\(|CrossEntropyLoss\(|matmul\(|@"
 

@@ -227,6 +227,14 @@ with t.no_grad():
 x3.igammac_(x1)
 x3.backward(inputs=[x2])
 """,
+    "a running product in place, of a view": """
+x1 = t.tensor([0.5], requires_grad=True)
+x2 = x1.sum()
+x3, x4 = x2.view(1, 1), x2.view(1, 1)
+x4.cumprod_(0)
+x3.zero_()
+x3.backward()
+""",
 }
 
 
