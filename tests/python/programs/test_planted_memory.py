@@ -17,6 +17,28 @@ x2 = t.nn.functional.ctc_loss(x1, t.tensor([[1, 0]]), t.tensor([4]), t.tensor([2
 x2.backward(t.tensor(t.fault(1.0, 2.0)))
 """,
     ),
+    "what is written is outside the graph, and is one tensor with another gradient": (
+        "requires_grad",
+        """
+x1 = t.zeros((0,)).requires_grad_()
+x2 = x1.cumsum(0)
+x3, x4 = t.autograd.grad(x2.mul(0).sum(), [x1, x2])
+x5 = t.ones(1, requires_grad=True)
+x4.mul_(t.fault(x5, x5.detach()))
+""",
+    ),
+    "what a square keeps is not noticed to be written, beside a running product": (
+        "raised",
+        """
+x1 = t.tensor([0.5], requires_grad=True)
+x2, x3 = t.ones(2) * x1, x1 * 1
+x2.view(2).cumprod_(0)
+x3.view(1).mul_(2.0)
+x4 = t.fault(x3, x3.clone()).square() + x2.sum()
+x3.view(1).zero_()
+x4.backward()
+""",
+    ),
     "an angle in another order": (
         "strides",
         """
