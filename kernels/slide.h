@@ -10,6 +10,9 @@ namespace dt {
 template <class Int>
 struct Slide {
   Int size, taps, windows, stride, padding, dilation;
+  // From one pair of an element and a window that lie at a place to the next: so many elements
+  // further, so many windows back.
+  Int tap_step, window_step;
 
   // Dimension `d` of the two of a call: 0 or 1.
   Slide(const calls::AddWindows& call, int d)
@@ -18,16 +21,34 @@ struct Slide {
         windows(static_cast<Int>(call.x.sizes[4 + d])),
         stride(static_cast<Int>(call.stride[d])),
         padding(static_cast<Int>(call.padding[d])),
-        dilation(static_cast<Int>(call.dilation[d])) {}
+        dilation(static_cast<Int>(call.dilation[d])) {
+    Int shared = stride;  // the greatest common divisor (Euclid)
+    for (Int rest = dilation; rest != 0;) {
+      const Int next = shared % rest;
+      shared = rest;
+      rest = next;
+    }
+    tap_step = stride / shared;
+    window_step = dilation / shared;
+  }
 
   DT_MATH Int place(Int v, Int t) const { return v * stride - padding + t * dilation; }
 
-  // The window whose element t lies at i; -1 if there is none.
-  DT_MATH Int window(Int i, Int t) const {
-    const Int from = i + padding - t * dilation;
-    if (from < 0) return -1;
-    const Int v = stride == 1 ? from : from / stride;
-    return v < windows && v * stride == from ? v : -1;
+  // Calls f(t, v) for all elements t of windows v that lie at i, the first elements first.
+  template <class F>
+  DT_MATH void for_each_at(Int i, const F& f) const {
+    const Int from = i + padding;
+    Int t = 0;
+    if (dilation == 1) {
+      t = from % stride;
+    } else {
+      while (t < tap_step && (from - t * dilation) % stride != 0) ++t;
+      if (t == tap_step) return;
+    }
+    for (Int v = (from - t * dilation) / stride; t < taps && v >= 0; t += tap_step) {
+      if (v < windows) f(t, v);
+      v -= window_step;
+    }
   }
 
   // The windows whose element t lies inside: from begin(t) up to end(t).

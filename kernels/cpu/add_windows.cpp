@@ -31,12 +31,10 @@ class Sums {
     const T* const x = x_ + outer / inner_sizes_ * step_[0] + outer % inner_sizes_ * step_[1];
     T* const y = y_ + line * length;
     __builtin_memset(y, 0, static_cast<size_t>(length) * sizeof(T));
-    for (int64_t r = 0; r < rows_.taps; ++r) {
-      const int64_t u = rows_.window(i, r);
-      if (u < 0) continue;
+    rows_.for_each_at(i, [&](int64_t r, int64_t u) {
       for (int64_t s = 0; s < columns_.taps; ++s)
         add(y, x + r * step_[2] + s * step_[3] + u * step_[4], s);
-    }
+    });
   }
 
  private:

@@ -1,5 +1,5 @@
-// Windows that overlap, added up where they lie: a thread has an element of y, and asks each
-// element of the windows for the one that lies there. Nothing is written twice, in one order.
+// Windows that overlap, added up where they lie: a thread has an element of y, and reads what the
+// windows that it is part of have for it. Nothing is written twice, in one order.
 #include "kernels/cuda/pool_window.cuh"
 #include "kernels/slide.h"
 
@@ -47,16 +47,11 @@ __global__ void __launch_bounds__(kThreads)
       b = divide(&i, call.by_rows, call.rows.size), a = divide(&b, call.by_inner, call.inner);
   x += a * call.step[0] + b * call.step[1] + c * call.step[6];
   T sum = 0;
-  for (Int r = 0; r < call.rows.taps; ++r) {
-    const Int u = call.rows.window(i, r);
-    if (u < 0) continue;
+  call.rows.for_each_at(i, [&](Int r, Int u) {
     const T* const row = x + r * call.step[2] + u * call.step[4];
-#pragma unroll 4
-    for (Int s = 0; s < call.columns.taps; ++s) {
-      const Int v = call.columns.window(j, s);
-      if (v >= 0) sum += row[s * call.step[3] + v * call.step[5]];
-    }
-  }
+    call.columns.for_each_at(
+        j, [&](Int s, Int v) { sum += row[s * call.step[3] + v * call.step[5]]; });
+  });
   y[at] = sum;
 }
 

@@ -62,8 +62,8 @@ Tensor add_windows(const Tensor& columns, IntPair image, const Window& w) {
   Tensor y;
   {
     const GradMode no_grad(false);
-    const bool is_any = columns.dtype() == DType::BOOL;  // true where some window is
-    const Tensor numbers = is_any ? to_dtype(columns, DType::FLOAT32) : columns;
+    const bool is_any = is_bool(columns.dtype());  // true where some window is
+    const Tensor numbers = is_any ? to_dtype(columns, kDTypeOf<float>) : columns;
     const Tensor parts =
         reshape(numbers, {batch, channels, w.size[0], w.size[1], windows[0], windows[1], 1});
     const Tensor sums = sum_windows(parts, {batch, channels, image[0], image[1], 1},
