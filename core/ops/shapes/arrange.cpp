@@ -23,27 +23,44 @@ void add_rolled(std::vector<Copied>* parts, const Tensor& y, const Tensor& x, co
   add_rolled(parts, narrow(y, d, 0, s), narrow(x, d, n - s, s), shift, d + 1);
 }
 
-// By at least 0 and less than the size in each dimension.
-Tensor roll_by(const Tensor& x, const Dims& shift) {
-  const Tensor y = empty_image(x.sizes(), x, is_channels_last(x));
+int64_t wrapped(int64_t shift, int64_t size) {
+  const int64_t rest = shift % std::max<int64_t>(size, 1);
+  return rest < 0 ? rest + size : rest;
+}
+
+// A step of a roll: a dimension, and by how much, at least 0 and less than its size.
+struct Rolled {
+  int d;
+  int64_t by;
+};
+
+// Whether channels lie last in the result: PyTorch joins two parts of x for each step, and these
+// may be empty, which has no order.
+bool joins_channels_last(const Tensor& x, const Rolled& step) {
+  const int64_t rest = x.sizes()[step.d] - step.by;
+  return step.by != 0 && is_channels_last(narrow(x, step.d, 0, rest)) &&
+         is_channels_last(narrow(x, step.d, rest, step.by));
+}
+
+Tensor roll_by(const Tensor& x, const std::vector<Rolled>& steps) {
+  Dims shift(x.ndim(), 0);
+  bool channels_last = true;
+  for (const Rolled& step : steps) {
+    shift[step.d] = wrapped(shift[step.d] + step.by, x.sizes()[step.d]);
+    channels_last = channels_last && joins_channels_last(x, step);
+  }
+  const Tensor y = empty_image(x.sizes(), x, channels_last);
   {
     const GradMode no_grad(false);
     std::vector<Copied> parts;
     add_rolled(&parts, y, x, shift);
     copy_each(parts);
   }
-  return record("RollBackward0", y, {x}, [shift](BackwardCall& b) {
-    Dims back = shift;
-    for (int d = 0; d < back.size(); ++d) {
-      if (back[d] != 0) back[d] = b.grad().sizes()[d] - back[d];
-    }
+  return record("RollBackward0", y, {x}, [steps](BackwardCall& b) {
+    std::vector<Rolled> back = steps;
+    for (Rolled& step : back) step.by = wrapped(-step.by, b.grad().sizes()[step.d]);
     b.results[0] = roll_by(b.grad(), back);
   });
-}
-
-int64_t wrapped(int64_t shift, int64_t size) {
-  const int64_t rest = shift % std::max<int64_t>(size, 1);
-  return rest < 0 ? rest + size : rest;
 }
 
 }  // namespace
@@ -55,13 +72,12 @@ Tensor roll(const Tensor& input, IntList shifts, IntList dims) {
     const Tensor flat = reshape(contiguous(input, MemoryFormat::kContiguous), {-1});
     return unsafe_view(roll(flat, shifts, {0}), input.sizes());
   }
-  Dims shift(input.ndim(), 0);
+  std::vector<Rolled> steps;
   for (int64_t i = 0; i < dims.size(); ++i) {
     const int d = wrap_dim(dims[i], input.ndim());
-    const int64_t n = input.sizes()[d];
-    shift[d] = wrapped(shift[d] + wrapped(shifts[i], n), n);
+    steps.push_back({d, wrapped(shifts[i], input.sizes()[d])});
   }
-  return roll_by(input, shift);
+  return roll_by(input, steps);
 }
 
 Tensor rot90(const Tensor& input, int64_t k, IntList dims) {

@@ -1,0 +1,22 @@
+"""What random programs have found of the order in which results lie in memory, reduced."""
+
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
+
+from programs.compare import Settings, compare  # noqa: E402
+
+FOUND = {
+    "images that are rolled by nothing, or by parts": """
+x1 = t.zeros(1, 2, 3, 1).contiguous(memory_format=t.channels_last)
+x2, x3, x4 = t.roll(x1, 0, 0), t.roll(x1, (1, 3), (1, 2)), t.roll(x1, (1, -1), (1, 1))
+x5 = t.roll(t.zeros(1, 3, 2, 2).permute(0, 2, 1, 3), 1, 2)
+x6 = t.roll(t.arange(8.0).reshape(1, 2, 2, 2).contiguous(memory_format=t.channels_last).requires_grad_(), 0, 1)
+n7, n8, n9, n10 = x2.stride()
+""",
+}
+
+
+@pytest.mark.parametrize("program", [pytest.param(p, id=name) for name, p in FOUND.items()])
+def test_found(program):
+    assert compare(program, Settings(errors="type")) is None
