@@ -49,17 +49,20 @@ Tensor quantiles(const Tensor& input, const Operand& q, std::optional<int64_t> d
   check_interpolation(interpolation);
   const int d = wrap_dim(dim.value_or(0), input.ndim());
   const bool is_flat = !dim || input.ndim() == 0;
-  const Tensor x = is_flat ? reshape(input, {-1}) : movedim(input, {d}, {-1});
-  const Tensor sorted = std::get<0>(sort(x, -1, false, true));
-  const Tensor ranks = rounded(ranks_of(sorted, at_least_1d(wanted), skip_nan), interpolation);
-  const Tensor y = movedim(interpolated(sorted, ranks, interpolation), {-1}, {0});
+  // The rows come last; where they were, a dimension of size 1 is left.
+  const Tensor x = is_flat ? reshape(input, {-1}) : transpose(unsqueeze(input, -1), d, -1);
+  const Tensor in_order = std::get<0>(sort(x, -1, false, true));
   Dims sizes;
-  if (wanted.ndim() == 1) sizes.push_back(wanted.numel());
   for (int i = 0; i < input.ndim(); ++i) {
     const bool is_reduced = !dim || i == d;
     if (keepdim || !is_reduced) sizes.push_back(is_reduced ? 1 : input.sizes()[i]);
   }
-  return unsafe_view(y, sizes);
+  sizes.push_back(in_order.sizes().back());
+  const Tensor sorted = view(in_order, sizes);
+  const Tensor ranks = rounded(ranks_of(sorted, at_least_1d(wanted), skip_nan), interpolation);
+  const Tensor y = interpolated(sorted, ranks, interpolation);
+  const Tensor z = wanted.ndim() == 0 ? squeeze(y, {{-1}}) : movedim(y, {-1}, {0});
+  return unsafe_view(z, z.sizes());
 }
 
 }  // namespace

@@ -14,6 +14,15 @@ x5 = t.roll(t.zeros(1, 3, 2, 2).permute(0, 2, 1, 3), 1, 2)
 x6 = t.roll(t.arange(8.0).reshape(1, 2, 2, 2).contiguous(memory_format=t.channels_last).requires_grad_(), 0, 1)
 n7, n8, n9, n10 = x2.stride()
 """,
+    "quantiles where they were": """
+x1 = t.tensor([[[0.0, 1.0]]])
+x2 = x1.nanquantile(0.0, 0, True)
+x3 = t.quantile(x1.mT, t.tensor([0.1, 0.5]), 2, True)
+x4 = t.quantile(x1, t.tensor([0.5]))
+x5 = t.broadcast_to(x2, (1, 2, -1)).tanh()
+n6, n7, n8 = x2.stride()
+n9, n10, n11, n12 = x3.stride()
+""",
 }
 
 
