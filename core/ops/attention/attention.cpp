@@ -22,6 +22,7 @@
 #include "core/runtime/backend.h"
 #include "core/runtime/calls/attention.gen.h"
 #include "core/runtime/log.h"
+#include "core/tensor/layout.h"
 
 namespace dt {
 namespace {
@@ -134,8 +135,14 @@ void trace_composed(const char* reason) {
   if (is_tracing()) log(LogLevel::kTrace, text("scaled_dot_product_attention composed: ", reason));
 }
 
-// Whether results are, in memory, [batch, positions, heads, features], as projections want them.
-// They are where PyTorch's own kernel serves.
+// Whether the result lies in memory as the query does: where PyTorch's own kernel serves.
+bool keeps_order(const std::vector<Tensor>& in) {
+  bool has_rows = in[0].ndim() == 4 && in[0].size(-1) == in[2].size(-1);
+  for (int i = 0; i < 3; ++i) has_rows &= in[static_cast<size_t>(i)].strides().back() == 1;
+  return has_rows;
+}
+
+// Whether gradients are, in memory, [batch, positions, heads, features], as projections want them.
 bool keeps_positions_together(const std::vector<Tensor>& in) {
   return in[0].ndim() == 4 && in[0].size(-1) == in[2].size(-1);
 }
@@ -157,7 +164,8 @@ Attended attend_by_kernel(const std::vector<Tensor>& in, const AttentionSettings
   const Tensor &q = in[0], &k = in[1], &v = in[2];
   Dims sizes = q.sizes();
   sizes[q.ndim() - 1] = v.size(-1);
-  Attended result = {make_matrices(sizes, keeps_positions_together(in), q), Tensor()};
+  const Dims strides = keeps_order(in) ? dense_strides(q) : contiguous_strides(sizes);
+  Attended result = {make_empty_strided(sizes, strides, q.dtype(), q.device()), Tensor()};
   AttentionCall call;
   call.y = matrices_view(result.y);
   if (has_backward) {

@@ -129,17 +129,12 @@ def _(c: Case) -> bool:
     return c.aspect == "strides" and apart and cells
 
 
-# What comes out of attention of several heads: ours has those of a position beside each other; what a GPU composes is
-# row-major.
+# What a GPU composes is row-major.
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     attends = c.aspect == "strides" and "scaled_dot_product_attention(" in c.statement
-    if not attends or c.theirs.dim() != 4:
-        return False
-    theirs = c.theirs.detach()
-    beside = theirs.transpose(1, 2).contiguous().transpose(1, 2)
-    composed = c.device != "cpu" and theirs.dtype is torch.float64
-    return c.difference.ours == str(strides(theirs.contiguous() if composed else beside))
+    composed = attends and c.device != "cpu" and c.theirs.dtype is torch.float64
+    return composed and c.difference.ours == str(strides(c.theirs.detach().contiguous()))
 
 
 @documented("**More is taken**")

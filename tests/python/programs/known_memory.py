@@ -53,8 +53,8 @@ def _(c: Case) -> bool:
 
 @documented("**Memory order**")
 def _(c: Case) -> bool:
-    made = r"(x\d+) = .*(?:nonzero|argwhere|scaled_dot_product_attention)\("
-    found = c.named(" ".join(re.findall(made, c.history)))
+    made = "nonzero|argwhere" + ("" if c.device == "cpu" else "|scaled_dot_product_attention")
+    found = c.named(" ".join(re.findall(rf"(x\d+) = .*(?:{made})\(", c.history)))
     return ".stride()" in c.statement and any(x is y for x in c.used for y in found)
 
 
@@ -73,7 +73,7 @@ def _(c: Case) -> bool:
 
 # What a product has, what an index of tensors chooses, or what takes several steps here or there.
 SIZE_1 = (
-    r"matmul\(|@|solve_triangular\(|attention\(|\bconv1d\(|x\d+\[[^\]]*(?:x\d+|\[)|\b(?:angle|bernoulli|deg2rad|entr"
+    r"matmul\(|@|solve_triangular\(|\bconv1d\(|x\d+\[[^\]]*(?:x\d+|\[)|\b(?:angle|bernoulli|deg2rad|entr"
     r"|hardtanh|isclose|isfinite|isin|isinf|isneginf|isposinf|log_ndtr|normal|pow|rad2deg|relu6)\("
 )
 

@@ -23,6 +23,17 @@ x5 = t.broadcast_to(x2, (1, 2, -1)).tanh()
 n6, n7, n8 = x2.stride()
 n9, n10, n11, n12 = x3.stride()
 """,
+    "attention lies as its queries do": """
+x1 = t.zeros(2, 2, 3, 4)
+x2 = t.zeros(2, 3, 2, 4).transpose(1, 2)
+x3 = t.nn.functional.scaled_dot_product_attention(x1, x2, x2)
+x4 = t.nn.functional.scaled_dot_product_attention(x2, x1, x1)
+x5 = t.nn.functional.scaled_dot_product_attention(x2, x1, t.zeros(2, 2, 3, 1))
+x6 = t.nn.functional.scaled_dot_product_attention(x2, x1.mT.contiguous().mT, x1)
+x7 = t.nn.functional.scaled_dot_product_attention(t.zeros(2, 1, 2, 1), t.zeros(2, 1, 2, 1), t.zeros(2, 1, 2, 1))
+x8 = x7.to(memory_format=t.channels_last)
+x7.add_(1)
+""",
 }
 
 
