@@ -107,11 +107,13 @@ def _(c: Case) -> bool:
     return c.aspect == "strides" and re.search(r"^\w+ = x\d+\[.*\]$", c.statement) is not None
 
 
-# Of convolutions, maxima, norms and interpolations of volumes: ours is row-major.
+# Of convolutions, maxima, norms and interpolations of volumes, and what joins, pads or moves them: ours is row-major.
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     calls = r"(conv(_transpose)?|Conv(Transpose)?|max_pool|MaxPool|BatchNorm)3d(_with_indices)?\("
-    volumes = re.search(rf"{calls}|\b(batch_norm|interpolate|Upsample)\(", c.called) is not None
+    moves = r"cat|concat|concatenate|[hvd]stack|pad|\w+Pad3d|roll|group_norm|GroupNorm|channel_shuffle|ChannelShuffle"
+    names = rf"{calls}|\b(batch_norm|interpolate|Upsample|{moves})\("
+    volumes = re.search(names, c.called) is not None
     if c.aspect != "strides" or not volumes or not isinstance(c.theirs, torch.Tensor):
         return False
     theirs = c.theirs.detach()

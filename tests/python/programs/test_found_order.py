@@ -7,6 +7,14 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "volumes with their channels last": """
+x1 = t.arange(24.0).reshape(1, 2, 2, 3, 2).permute(0, 4, 1, 2, 3)
+x2 = t.nn.ReplicationPad3d(0)(x1)
+x3 = t.roll(x1, 1, 2)
+x4 = t.cat([x1, x1], 1)
+x5 = t.nn.functional.pad(x1, (1, 0))
+x6 = t.nn.functional.group_norm(x1, 1)
+""",
     "images that are rolled by nothing, or by parts": """
 x1 = t.zeros(1, 2, 3, 1).contiguous(memory_format=t.channels_last)
 x2, x3, x4 = t.roll(x1, 0, 0), t.roll(x1, (1, 3), (1, 2)), t.roll(x1, (1, -1), (1, 1))
@@ -33,6 +41,10 @@ x6 = t.nn.functional.scaled_dot_product_attention(x2, x1.mT.contiguous().mT, x1)
 x7 = t.nn.functional.scaled_dot_product_attention(t.zeros(2, 1, 2, 1), t.zeros(2, 1, 2, 1), t.zeros(2, 1, 2, 1))
 x8 = x7.to(memory_format=t.channels_last)
 x7.add_(1)
+""",
+    "norms of channels of volumes in another order": """
+x1 = t.arange(24.0).reshape(2, 3, 2, 2, 1).permute(2, 4, 1, 0, 3)
+x2 = t.nn.functional.local_response_norm(x1, 2)
 """,
 }
 
