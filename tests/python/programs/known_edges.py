@@ -202,10 +202,12 @@ def _(c: Case) -> bool:
     return beyond and c.derives("AsStridedScatter")
 
 
-# Of a matrix that lies in another order.
+# Of matrices, and channels, that lie in another order.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    return "kron(" in c.statement and c.only_theirs_raises("view size is not compatible")
+    calls = r"kron\(|matrix_exp\(|local_response_norm\(|LocalResponseNorm\("
+    apart = any(not x.is_contiguous() for x in c.used) and re.search(calls, c.called) is not None
+    return apart and c.only_theirs_raises("view size is not compatible")
 
 
 @documented("**Where PyTorch is wrong**")

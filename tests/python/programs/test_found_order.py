@@ -42,6 +42,10 @@ x7 = t.nn.functional.scaled_dot_product_attention(t.zeros(2, 1, 2, 1), t.zeros(2
 x8 = x7.to(memory_format=t.channels_last)
 x7.add_(1)
 """,
+    "exponentials of matrices in another order": """
+x1 = t.arange(144.0).reshape(6, 2, 6, 2, 1).permute(4, 3, 1, 0, 2)
+x2 = x1.matrix_exp()
+""",
     "norms of channels of volumes in another order": """
 x1 = t.arange(24.0).reshape(2, 3, 2, 2, 1).permute(2, 4, 1, 0, 3)
 x2 = t.nn.functional.local_response_norm(x1, 2)
