@@ -257,6 +257,17 @@ def is_beyond(made: float) -> bool:
     return math.isinf(made) or made == 0
 
 
+# One element, which PyTorch fills in another way.
+@documented("**Numbers beyond a narrow dtype**")
+def _(c: Case) -> bool:
+    fills = "^RuntimeError: (fill_|(new_)?full(_like)?): value cannot be converted to type at::"
+    if not c.only_ours_raises(f"{fills}(Half|BFloat16) without overflow"):
+        return False
+    dtype = torch.float16 if "::Half" in c.difference.ours else torch.bfloat16
+    beyond = max(map(float, re.findall(NUMBER, c.statement))) > torch.finfo(dtype).max
+    return beyond and any(x.numel() == 1 and x.dtype is dtype for x in c.used)
+
+
 # What is converted before it is added up.
 @documented("**Numbers that do not fit**")
 def _(c: Case) -> bool:

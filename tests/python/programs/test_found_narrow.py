@@ -277,6 +277,12 @@ x2 = x1.cov(aweights=x1[0])
 x3 = t.tensor([[5.0], [2.0]])
 x4 = t.cov(x3, fweights=t.tensor([2]))
 """,
+    "one element that is filled with what is beyond its dtype": """
+x1 = t.tensor(0.0, dtype=t.float16)
+x1.fill_(2147483647)
+x2 = t.full((1, 1), -1e39, dtype=t.bfloat16)
+x3 = t.ones(1, 1, dtype=t.float16).new_full((1,), 1e30)
+""",
 }
 
 

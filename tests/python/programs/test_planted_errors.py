@@ -28,6 +28,10 @@ REFUSED = {
         RuntimeError,
         "x1 = t.ones(2, dtype=t.float16)\nx2 = t.where(x1 > 0, x1, 6e4)",
     ),
+    "fill_: value cannot be converted to type at::Half without overflow": (
+        RuntimeError,
+        "x1 = t.ones(1, dtype=t.float16)\nx1.fill_(6e4)",
+    ),
     "conv_transpose2d: output padding must be smaller than either stride or dilation": (
         RuntimeError,
         "x1, x2 = t.ones(1, 1, 4, 4), t.ones(1, 1, 2, 2)\nx3 = t.conv_transpose2d(x1, x2)",
