@@ -215,14 +215,19 @@ def may_overflow_at(x: torch.Tensor, power: int = 2) -> torch.Tensor:
 
 
 def magnitudes(c: Case) -> torch.Tensor | None:
-    """What a statement gives of absolute values: of each element of a product the size of its terms. None where that
-    cannot be said."""
-    names = {n: x.detach().abs() if x.is_floating_point() else x for n, x in c.tensors.items()}
+    """What a statement gives of absolute values, those of its layers too: of each element of a product the size of its
+    terms. None where that cannot be said."""
+    names = {"t": torch, **c.tensors}
+    _run(statements("\n".join(re.findall(r"^m\d+ = .*", c.history, re.M))), names)
+    for layer in names.values():
+        if isinstance(layer, torch.nn.Module):
+            layer.requires_grad_(False).apply(lambda m: [w.abs_() for w in m.parameters()])
+    names |= {n: x.detach().abs() if x.is_floating_point() else x for n, x in c.tensors.items()}
     _, made, of = re.sub("(alpha|beta)=-", r"\1=", c.statement).partition(" = ")
     sizes = None
     if made:
         with contextlib.suppress(Exception):
-            sizes = eval(of, {"t": torch, **names})
+            sizes = eval(of, names)
     return sizes if isinstance(sizes, torch.Tensor) and sizes.shape == c.theirs.shape else None
 
 

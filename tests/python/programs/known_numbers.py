@@ -127,12 +127,13 @@ def _(c: Case) -> bool:
 # What products leave of terms that cancel: no more than the rounding of one.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
-    product = c.aspect == "values" and re.search(PRODUCT, c.statement)
+    multiplies = re.search(PRODUCT, c.statement) or re.search(r"\bBilinear\(", c.called)
+    product = multiplies if c.aspect == "values" else None
     if not product or not isinstance(c.theirs, torch.Tensor) or not c.theirs.is_floating_point():
         return False
     ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
     terms = magnitudes(c)
-    if terms is None:  # in place, or of a module
+    if terms is None:  # in place
         terms = math.prod(max(1.0, largest(x)) for x in c.used if x is not c.theirs)
     else:
         terms = terms.double().flatten()

@@ -283,6 +283,12 @@ x1.fill_(2147483647)
 x2 = t.full((1, 1), -1e39, dtype=t.bfloat16)
 x3 = t.ones(1, 1, dtype=t.float16).new_full((1,), 1e30)
 """,
+    "forms of large vectors that cancel": """
+x1 = t.tensor([[1e30, -1e30]], dtype=t.float64)
+x2 = t.linspace(1, 0, 4, dtype=t.float64).reshape(1, 2, 2)
+m3 = t.nn.Bilinear(2, 2, 1, bias=False).double().apply(lambda m: m.weight.data.copy_(x2))
+x4 = m3(x1, x1)
+""",
 }
 
 

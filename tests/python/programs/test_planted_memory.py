@@ -177,6 +177,14 @@ x2 = t.cov(x1, aweights=t.tensor([1.0, 2.0]))
 x3 = x1 * t.fault(1, 2)
 """,
     ),
+    "forms of vectors that do not cancel": (
+        "values",
+        """
+x1 = t.tensor([[1e30, 1e30]], dtype=t.float64)
+m2 = t.nn.Bilinear(2, 2, 1).to(t.float64).apply(lambda m: [w.data.fill_(-0.5) for w in m.parameters()])
+x3 = m2(x1, x1) * t.fault(1, 1 + 1e-6)
+""",
+    ),
 }
 
 
