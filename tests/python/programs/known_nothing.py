@@ -196,7 +196,7 @@ def _(c: Case) -> bool:
 # Of a dimension that is not there.
 @documented("**Nothing to compute**")
 def _(c: Case) -> bool:
-    undone = re.search(r"\bdiff\(.*\bn=0", c.statement) is not None
+    undone = re.search(r"\bdiff\((?:.*\bn=|x\d+, )?0\b(?!\.)", c.statement) is not None
     undone = undone or is_of_nothing(c, "cummin|cummax")
     return undone and c.only_ours_raises(
         "^IndexError: (diff|cummin|cummax): Dimension out of range"

@@ -102,6 +102,11 @@ x5, x6 = x3
 x5.sum().backward()
 x3.backward(x3)
 """,
+    "a dimension that is not there, along which nothing is subtracted": """
+x1 = t.tensor([[0.0]])
+x2 = t.diff(x1, 0, dim=2)
+x3 = x1.diff(0, -3)
+""",
 }
 
 
