@@ -235,6 +235,19 @@ x4.cumprod_(0)
 x3.zero_()
 x3.backward()
 """,
+    "statistics that are views, whose changes only ours counts": """
+x1 = t.zeros(4, 4)
+x2, x3, x4, x5 = x1
+x6 = t.nn.functional.batch_norm(x1, x2, x3, training=True)
+""",
+    "statistics that move on after an evaluation": """
+m1 = t.nn.BatchNorm1d(1, momentum=None).eval()
+x2 = t.tensor([[1.0], [3.0]], requires_grad=True)
+x3 = m1(x2)
+m1.train()
+x4 = m1(x2.detach())
+x3.square().sum().backward()
+""",
 }
 
 

@@ -185,6 +185,16 @@ m2 = t.nn.Bilinear(2, 2, 1).to(t.float64).apply(lambda m: [w.data.fill_(-0.5) fo
 x3 = m2(x1, x1) * t.fault(1, 1 + 1e-6)
 """,
     ),
+    "what came back through an evaluation": (
+        "values",
+        """
+m1 = t.nn.BatchNorm1d(1, momentum=None).eval()
+x2 = t.tensor([[1.0], [3.0]], requires_grad=True)
+x2.register_hook(lambda g: g * t.fault(1, 2))
+x3 = m1(x2)
+x3.square().sum().backward()
+""",
+    ),
 }
 
 
