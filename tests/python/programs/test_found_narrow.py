@@ -289,6 +289,15 @@ x2 = t.linspace(1, 0, 4, dtype=t.float64).reshape(1, 2, 2)
 m3 = t.nn.Bilinear(2, 2, 1, bias=False).double().apply(lambda m: m.weight.data.copy_(x2))
 x4 = m3(x1, x1)
 """,
+    "powers of what rounding leaves of nothing, mostly NaN": """
+x1 = t.arange(36).mul(37).remainder(101).sub(50).to(t.float64).div(8).reshape((3, 3, 4)).requires_grad_()
+x2 = t.nn.functional.rms_norm(x1, (4,))
+x3, = t.autograd.grad(x2.square().sum(), x1, create_graph=True)
+x4, = t.autograd.grad(x3.sin().sum(), x1, create_graph=True)
+x4.square().sum().backward(retain_graph=True)
+x5, x6 = x4.pow(-0.5), t.reciprocal(x4)
+x5.backward(t.ones_like(x5), create_graph=True)
+""",
 }
 
 
