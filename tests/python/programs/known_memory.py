@@ -43,14 +43,6 @@ def _(c: Case) -> bool:
     return ".stride()" in c.statement and any(x.numel() == 0 for x in c.used)
 
 
-# Of a copy there is no more memory than it shows, as which a place in it is counted otherwise.
-@documented("**Memory order**")
-def _(c: Case) -> bool:
-    copied = c.named(" ".join(re.findall(r"^(x\d+) = copy\.deepcopy\(", c.history, re.M)))
-    begins_later = any(x is y and x.storage_offset() > 0 for x in c.used for y in copied)
-    return begins_later and re.search(r"\bstorage_offset\b", c.statement) is not None
-
-
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     made = "nonzero|argwhere" + ("" if c.device == "cpu" else "|scaled_dot_product_attention")

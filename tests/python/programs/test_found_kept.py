@@ -157,6 +157,15 @@ import copy
 x1 = copy.deepcopy(t.arange(2)[1:])
 x2 = t.as_strided_scatter(x1, t.tensor([0.0]), (1,), (0,), storage_offset=0)
 """,
+    "what lies before the elements of a view that is copied": """
+import copy
+x1 = t.tensor([[0, 0], [0, 0.5]])[1:]
+x2 = copy.deepcopy(x1)
+x3 = x2.as_strided_scatter(t.tensor([0.0, 0.0]), (2,), (1,), 0)
+x4, x5 = copy.deepcopy([x1, x1[0, 1:]])
+x4.add_(1)
+x6 = x5.storage_offset()
+""",
     "what the divisor of a view was made of, and is changed": """
 x1 = t.tensor([[1.0]], dtype=t.float64).requires_grad_()
 x2 = t.tensor([[1.0]], dtype=t.float64)

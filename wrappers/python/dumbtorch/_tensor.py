@@ -257,7 +257,7 @@ class Tensor(TensorNames):
                 "https://github.com/pytorch/pytorch/pull/103001"
             )
         if id(self) not in memo:
-            memo[id(self)] = out = rebuild(type(self), copy_of_memory(self), self)
+            memo[id(self)] = out = rebuild(type(self), _copy_in_memo(self, memo), self)
             out.__dict__.update(deepcopy(self.__dict__, memo))
             grad = self.grad
             if grad is not None:
@@ -391,14 +391,13 @@ def read(tensor: Tensor) -> bytearray:
     return data
 
 
-def copy_of_memory(x: Tensor) -> Tensor:
-    """A copy with x's strides, so with its gaps and repeats."""
-    x = _ops.detach(x)
-    extent = 1 + sum((n - 1) * s for n, s in zip(x.shape, x.stride(), strict=True))
-    if _ops.tensor_numel(x) in (0, extent):
-        return _ops.clone(x)
-    memory = _ops.clone(_ops.as_strided(x, (extent,), (1,), _ops.tensor_storage_offset(x)))
-    return _ops.detach(_ops.as_strided(memory, x.shape, x.stride()))
+def _copy_in_memo(x: Tensor, memo: dict) -> Tensor:
+    """A look at a copy of x's whole storage, of which there is one per memo, as x looks at the storage."""
+    from .storage import UntypedStorage, memory_of
+
+    copied = deepcopy(UntypedStorage(x), memo)
+    shown = memory_of(copied, x, _ops.tensor_storage_offset(x), x.shape, x.stride())
+    return _ops.tensor_data(shown)  # which is no view and counts its own changes
 
 
 def forget_grads(tensors: list, set_to_none: bool) -> None:

@@ -89,6 +89,20 @@ class TypedStorage:
         """A storage of its own with the same elements."""
         return type(self)(_ops.clone(self._elements))
 
+    def __deepcopy__(self, memo):
+        """A look at a copy of the memory, of which there is one for all that look at it."""
+        copies = memo.setdefault("dumbtorch", {})
+        key = (self.device, self.data_ptr()) if self._nbytes else object()
+        if key not in copies:
+            # With the original: as long as it is there its address is no other memory's.
+            copies[key] = self, self.untyped().clone()
+        copied = copies[key][1]
+        return (
+            copied
+            if self.dtype is None
+            else type(self)(memory_of(copied, self._elements, 0, None, None))
+        )
+
     def to(self, *, device, non_blocking=False):
         """A storage on a device: itself if it is there."""
         moved = _ops.to(self._elements, device=device, non_blocking=non_blocking)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import _ops
 from .._native import lib
-from .._tensor import Tensor, copy_of_memory, rebuild
+from .._tensor import Tensor
 from .._tensor_type import adopt
 
 
@@ -22,9 +22,9 @@ class Parameter(Tensor):
         pass  # __new__ has done it; this only takes its arguments, or those of a subclass's
 
     def __deepcopy__(self, memo):
-        """A copy without the gradient."""
+        """A copy of the elements, without the gradient and attributes."""
         if id(self) not in memo:
-            memo[id(self)] = rebuild(type(self), copy_of_memory(self), self)
+            memo[id(self)] = type(self)(_ops.clone(_ops.detach(self)), self.requires_grad)
         return memo[id(self)]
 
     def __repr__(self):
