@@ -30,7 +30,8 @@ _KEYS = {
     "python",
 }  # fmt: skip
 _PYTHON_KEYS = {
-    "check", "optional", "tuples", "words", "set", "given", "frozen", "any_arguments", "forward", "constructors",
+    "check", "optional", "tuples", "words", "renamed", "set", "kept", "attributes", "given", "frozen", "any_arguments",
+    "forward", "warn_input", "constructors",
 }  # fmt: skip
 _STATE_KEYS = {"shape", "init", "when", "dtype"}
 
@@ -148,11 +149,15 @@ def _python(names, args, inputs, row: dict, document) -> PythonLayer:
         checks=checks(row.get("check", [])),
         tuples=tuple(row.get("tuples", ())),
         words=row.get("words", {}),
+        renamed=row.get("renamed", {}),
         set=row.get("set", {}),
+        kept=row.get("kept", {}),
+        attributes=row.get("attributes", {}),
         given=row.get("given", {}),
         frozen=row.get("frozen", ""),
         any_arguments=row.get("any_arguments", False),
         forward=row.get("forward", ""),
+        warn_input=tuple(tuple(pair) for pair in row.get("warn_input", ())),
         constructors=tuple(
             PythonConstructor(
                 name=name,
@@ -208,6 +213,8 @@ def _check_names(layer: Layer) -> None:
     known |= set(python_bases.attributes(layer.name))
     texts = [*(c.condition for c in python.checks), *python.set.values(), python.forward or "0"]
     texts += [*python.tuples, *python.given.values(), python.frozen or "0"]
+    texts += [*python.renamed, *python.renamed.values(), *python.kept, *python.attributes.values()]
+    texts += [condition for condition, _ in python.warn_input]
     for text in [*texts, *(condition for condition, _ in layer.extra_repr)]:
         _refuse_unknown(text, known)
     for c in python.constructors:

@@ -288,11 +288,17 @@ class PythonLayer:
     checks: tuple[Check, ...] = ()
     tuples: tuple[str, ...] = ()  # lists that are written out
     words: dict[str, list[str]] = field(default_factory=dict)  # what may stand for numbers
+    renamed: dict[str, str] = field(default_factory=dict)  # older names of arguments
     set: dict[str, str] = field(default_factory=dict)  # what an argument becomes
+    kept: dict[str, str] = field(default_factory=dict)  # the attribute that keeps an argument
+    attributes: dict[str, str] = field(default_factory=dict)  # further ones
     given: dict[str, str] = field(default_factory=dict)  # the argument that may hold a parameter
     frozen: str = ""  # the argument that says whether its parameters are not trained
     any_arguments: bool = False  # whether its constructor takes them and leaves them alone
     forward: str = ""  # in functions of torch.nn.functional
+    warn_input: tuple[
+        tuple[str, str], ...
+    ] = ()  # (what should hold, the warning where it does not)
     constructors: tuple[PythonConstructor, ...] = ()
 
 

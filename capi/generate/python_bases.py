@@ -49,6 +49,19 @@ PRINTED = {
     "_LPPoolNd": Printed(
         "Module", "LPPool1d", "__init__ extra_repr", "What the layers LPPool have in common."
     ),
+    "_ConstantPadNd": Printed(
+        "Module", "ConstantPad1d", "forward extra_repr", "What the layers ConstantPad have in common."
+    ),
+    "_ReflectionPadNd": Printed(
+        "Module", "ReflectionPad1d", "forward extra_repr", "What the layers ReflectionPad have in common."
+    ),
+    "_ReplicationPadNd": Printed(
+        "Module", "ReplicationPad1d", "forward extra_repr",
+        "What the layers ReplicationPad have in common.",
+    ),
+    "_CircularPadNd": Printed(
+        "Module", "CircularPad1d", "forward extra_repr", "What the layers CircularPad have in common."
+    ),
     "_AdaptiveAvgPoolNd": Printed(
         "Module", "AdaptiveAvgPool1d", "__init__ extra_repr",
         "What the layers AdaptiveAvgPool have in common.",
@@ -80,6 +93,12 @@ _BASES = (
     ("NLLLoss|BCELoss|CrossEntropyLoss|MultiLabelSoftMarginLoss|MultiMarginLoss", "_WeightedLoss", ""),
     (r"\w+Loss", "_Loss", ""),
     (r"(MaxPool|MaxUnpool|AvgPool|LPPool|AdaptiveAvgPool|AdaptiveMaxPool)\dd", r"_\1Nd", ""),
+    (r"((Constant|Reflection|Replication|Circular)Pad)\dd", r"_\1Nd", ""),
+    # Those that are another layer with settings of their own have its forward.
+    (r"ZeroPad(\dd)", r"ConstantPad\1", "padding, 0.0"),
+    ("ReLU6", "Hardtanh", "0.0, 6.0, inplace"),
+    ("UpsamplingNearest2d", "Upsample", "size, scale_factor, mode='nearest'"),
+    ("UpsamplingBilinear2d", "Upsample", "size, scale_factor, mode='bilinear', align_corners=True"),
 )  # fmt: skip
 
 

@@ -25,10 +25,11 @@ import math
 
 from ... import _ops
 from ..._runtime import int_tuple, reduction_of
+from ..._warning import warn_each
 from ...autograd.grad_mode import no_grad
 from .. import functional
 from ..parameter import Parameter
-from .arguments import all_between, split_sizes
+from .arguments import all_between, repeated, split_sizes
 from .bases import RNNCellBase, _WithStatistics, _ConvNd, _ConvTransposeNd
 from .module import Module
 '''
@@ -37,6 +38,7 @@ from .module import Module
 def generate(schema: Schema) -> dict[str, str]:
     parts = [_HEAD]
     generated = [layer for layer in schema.layers.values() if not layer.header]
+    generated.sort(key=lambda layer: _is_another(schema, layer))  # behind those that they are
     parts += [_base_class(schema, *each) for each in python_bases.PRINTED.items()]
     parts += [_class(schema, layer) for layer in generated]
     names = "".join(f'{INDENT}"{layer.name}",\n' for layer in generated)
@@ -45,7 +47,7 @@ def generate(schema: Schema) -> dict[str, str]:
 
 
 # Functions of modules/arguments.py that a row may call.
-_OF_ARGUMENTS = {"all_between", "split_sizes"}
+_OF_ARGUMENTS = {"all_between", "repeated", "split_sizes"}
 
 
 class Printer(expr.Printer):
@@ -60,6 +62,8 @@ class Printer(expr.Printer):
             return arguments[0]
         if function == "number":
             return f"{arguments[0]}.item()"
+        if function == "class_name":
+            return "type(self).__name__"
         if function in _OF_ARGUMENTS:
             return f"{function}({', '.join(arguments)})"
         if function == "dim":  # the method is the faster one
@@ -127,7 +131,8 @@ def _methods(schema: Schema, layer: Layer, base: str, given: str = "") -> dict[s
         out["_check_input_dim"] = _check_input_dim(schema, layer)
     if _is_convolution(layer):
         out["_conv_forward"] = _conv_forward(layer)
-    out["forward"] = _forward(schema, layer)
+    if not _is_another(schema, layer):
+        out["forward"] = _forward(schema, layer)
     if layer.forward_activated:
         out["_forward_activated"] = _forward_activated(schema, layer)
     if layer.forward_relu:
@@ -137,8 +142,17 @@ def _methods(schema: Schema, layer: Layer, base: str, given: str = "") -> dict[s
     return out
 
 
+def _is_another(schema: Schema, layer: Layer) -> bool:
+    """Whether it is another layer with settings of its own."""
+    return python_bases.base_of(layer.name).name in schema.layers
+
+
 def _inherited(schema: Schema, name: str) -> dict[str, list[str]]:
     """The methods of a base class, and of those before it."""
+    if name in schema.layers:
+        base, row = python_bases.base_of(name), schema.layers[name]
+        own = _methods(schema, row, base.name, base.given)
+        return _inherited(schema, base.name) | {part: own[part] for part in own if own[part]}
     if name not in python_bases.PRINTED:
         return {}
     printed = python_bases.PRINTED[name]
@@ -191,8 +205,9 @@ def _constructor(schema: Schema, layer: Layer, base: str, given: str) -> list[st
     arguments = "*args, **kwargs" if p.any_arguments else signature(p.args)
     head = f"def __init__(self{', ' if arguments else ''}{arguments}):"
     if given:
-        kept = [_keep(a) for a in p.args if a.name not in re.findall(r"\w+", given)]
-        return [head, *indented([*_lists(layer, True), f"super().__init__({given})", *kept])]
+        kept = [_keep(a, a.name) for a in p.args if a.name not in re.findall(r"\w+", given)]
+        lists = [] if base in schema.layers else _lists(layer, True)
+        return [head, *indented([*lists, f"super().__init__({given})", *kept])]
     first, steps = ["super().__init__()"], _steps(schema, layer)
     if before := _constructor_before(schema, base):
         done = _steps(schema, before)
@@ -230,24 +245,47 @@ def _steps(schema: Schema, layer: Layer) -> list[list[str]]:
     steps = [lists] if (lists := _lists(layer)) else []
     steps += [refuse(plain, check) for check in (*layer.checks, *p.checks)]
     steps += [old] if (old := _old_reduction(layer)) else []
+    steps += [_renamed(old, name) for old, name in p.renamed.items()]
     steps += [[f"{name} = {plain.print(value)}"] for name, value in p.set.items()]
-    steps += [[_keep(a)] for a in p.args if not _is_used_up(layer, a)]
+    steps += [[_keep(a, p.kept.get(a.name, a.name))] for a in p.args if not _is_used_up(layer, a)]
+    steps += [[f"self.{name} = {plain.print(value)}"] for name, value in p.attributes.items()]
     steps += [_new_state(layer, plain, s) for s in layer.state]
     unless = "".join(f"if {name} is None: " for name in p.given.values())
     return [*steps, [f"{unless}self.reset_parameters()"]] if layer.state else steps
 
 
 def refuse(printer: Printer, c: Check) -> list[str]:
-    named = re.sub(r"\{(\w+\([^{}]+|\w+)", lambda m: "{" + printer.print(m[1]), c.message)
-    message = ("f" if "{" in named else "") + json.dumps(named)
+    message = _message(printer, c.message)
     return [f"if not ({printer.print(c.condition)}):", f"{INDENT}raise {c.error}({message})"]
+
+
+def warn(printer: Printer, condition: str, message: str) -> list[str]:
+    return [
+        f"if not ({printer.print(condition)}):",
+        f"{INDENT}warn_each({_message(printer, message)})",
+    ]
+
+
+def _message(printer: Printer, text: str) -> str:
+    named = re.sub(r"\{(\w+\([^{}]+|\w+)", lambda m: "{" + printer.print(m[1]), text)
+    return ("f" if "{" in named else "") + json.dumps(named)
 
 
 def _is_used_up(layer: Layer, a: Argument) -> bool:
     """Whether the constructor alone needs it."""
     made_of_it = (*layer.python.given.values(), layer.python.frozen)
-    used_up = {*made_of_it, *_OLD_REDUCTION, *_state_names(layer)}
+    used_up = {*made_of_it, *_OLD_REDUCTION, *layer.python.renamed, *_state_names(layer)}
     return a.name in used_up or _is_place(a)
+
+
+def _renamed(old: str, name: str) -> list[str]:
+    """The older name of an argument."""
+    message = f"keyword argument `{old}` is deprecated and renamed to `{name}`"
+    return [
+        f"if {old} is not None:",
+        f'{INDENT}warn_each("{message}", FutureWarning)',
+        f"{INDENT}{name} = {old}",
+    ]
 
 
 # They say what `reduction` is.
@@ -297,10 +335,10 @@ def _words(name: str, words: list[str]) -> list[str]:
     ]
 
 
-def _keep(a: Argument) -> str:
+def _keep(a: Argument, name: str) -> str:
     if a.kind.base == "tensor":
-        return f'self.register_buffer("{a.name}", {a.name})'
-    return f"self.{python.safe(a.name)} = {python.safe(a.name)}"
+        return f'self.register_buffer("{name}", {a.name})'
+    return f"self.{python.safe(name)} = {python.safe(a.name)}"
 
 
 def _new_state(layer: Layer, plain: Printer, s: Tensor) -> list[str]:
@@ -326,19 +364,22 @@ def _new_state(layer: Layer, plain: Printer, s: Tensor) -> list[str]:
 
 def _members(layer: Layer) -> dict[str, str]:
     """How expressions in methods say the layer's arguments, state and constants."""
-    args = layer.python.args
-    out = {a.name: f"self.{python.safe(a.name)}" for a in args}
-    out |= {n: f"self.{n}" for n in python_bases.attributes(layer.name)}
-    out |= {a.name: f'self._buffers["{a.name}"]' for a in args if a.kind.base == "tensor"}
-    for s in layer.state:
-        registry = "_buffers" if s.buffer else "_parameters"
-        out[s.name] = f'self.{registry}["{s.name}"]'
-    return out
+    p = layer.python
+    out = {a.name: f"self.{python.safe(p.kept.get(a.name, a.name))}" for a in p.args}
+    return out | {
+        n: f"self.{n}" for n in (*python_bases.attributes(layer.name), *_registered(layer))
+    }
+
+
+def _registered(layer: Layer) -> dict[str, str]:
+    """The registry of each tensor that a layer has."""
+    given = [a for a in layer.python.args if a.kind.base == "tensor" and not _is_used_up(layer, a)]
+    out = {a.name: "_buffers" for a in given}
+    return out | {s.name: "_buffers" if s.buffer else "_parameters" for s in layer.state}
 
 
 def _reset(schema: Schema, layer: Layer) -> list[str]:
-    members = {n: v for n, v in _members(layer).items()}
-    members |= {n: n for n in layer.let}
+    members = _members(layer) | {n: n for n in layer.let}
     printer = Printer(schema, members)
     numbers = NumberPrinter(schema, members)
     used = {n for s in layer.state for step in s.init for n in expr.names(step)}
@@ -367,21 +408,26 @@ def _last_step(schema: Schema, layer: Layer) -> list[str]:
     ]
 
 
-def _parameters_in(layer: Layer, text: str) -> list[str]:
-    mentioned = expr.names(text)
-    return [s.name for s in layer.state if not s.buffer and s.name in mentioned]
+def _tensors_in(layer: Layer, *texts: str) -> list[str]:
+    mentioned = {name for text in texts for name in expr.names(text)}
+    return [name for name in _registered(layer) if name in mentioned]
 
 
-def _read_parameters(layer: Layer, text: str) -> list[str]:
-    """Makes locals of the parameters in an expression. Their registry is five times as fast to read
+def _read_tensors(layer: Layer, *texts: str) -> list[str]:
+    """Makes locals of the parameters and buffers in expressions. Their registry is five times as fast to read
     as `self.weight`, which also finds a plain attribute: weight normalisation deletes the Parameter
     and sets a tensor in its place."""
-    names = _parameters_in(layer, text)
+    names = _tensors_in(layer, *texts)
     if not names:
         return []
+    registries = _registered(layer)
     local = ", ".join(names)
-    registered = ", ".join(f'self._parameters["{n}"]' for n in names)
-    attributes = ", ".join(f"self.{n}" for n in names)
+    registered = ", ".join(f'self.{registries[n]}["{n}"]' for n in names)
+    # What training alone counts may be missing elsewhere.
+    counted = expr.names(layer.each_training_step or "0")
+    attributes = ", ".join(
+        f"self.{n} if self.training else None" if n in counted else f"self.{n}" for n in names
+    )
     return [
         "try:",
         f"{INDENT}{local} = {registered}",
@@ -393,7 +439,7 @@ def _read_parameters(layer: Layer, text: str) -> list[str]:
 def _forward(schema: Schema, layer: Layer) -> list[str]:
     if _is_convolution(layer):
         text = "weight, bias"
-        body = [*_read_parameters(layer, text), f"return self._conv_forward(input, {text})"]
+        body = [*_read_tensors(layer, text), f"return self._conv_forward(input, {text})"]
     else:
         body = _body(schema, layer, layer.forward)
     return [f"def forward(self, {signature(layer.python.inputs)}):", *indented(body)]
@@ -415,10 +461,13 @@ def _conv_forward(layer: Layer) -> list[str]:
 
 
 def _looked_at(layer: Layer) -> list[Check]:
-    """What a method that programs override checks of a norm's input."""
-    if python_bases.base_of(layer.name).name not in ("_BatchNorm", "_InstanceNorm"):
+    """What a method that programs override checks of an input."""
+    if python_bases.base_of(layer.name).name not in _LOOKING:
         return []
-    return [c for c in layer.input_checks if not _parameters_in(layer, c.condition)]
+    return [c for c in layer.input_checks if not _tensors_in(layer, c.condition)]
+
+
+_LOOKING = {"_BatchNorm", "_InstanceNorm", "_CircularPadNd"}
 
 
 def _check_input_dim(schema: Schema, layer: Layer) -> list[str]:
@@ -444,19 +493,19 @@ def _body(schema: Schema, layer: Layer, forward: str, more: tuple[str, ...] = ()
     """What a forward does to return what an expression gives, of `more` besides its inputs."""
     variables = _members(layer) | {a.name: a.name for a in layer.python.inputs}
     variables["training"] = "self.training"
-    variables |= {n: n for n in (*more, *_parameters_in(layer, forward))}
+    looked_at = _looked_at(layer)
+    checked = [c.condition for c in layer.input_checks if c not in looked_at]
+    texts = (layer.python.forward or forward, layer.each_training_step or "0", *checked)
+    variables |= {n: n for n in (*more, *_tensors_in(layer, *texts))}
     lets = Printer(schema, variables)
     variables |= {n: lets.print(value) for n, value in layer.let.items()}
-    body = _read_parameters(layer, forward)
-    buffers = [n for n, v in variables.items() if v.startswith("self._buffers[")]
-    if len([n for n in expr.names(forward) if n in buffers]) > 1:
-        body.append("b = self._buffers")
-        variables |= {n: f'b["{n}"]' for n in buffers}
+    body = _read_tensors(layer, *texts)
     printer = Printer(schema, variables)
-    looked_at = _looked_at(layer)
     body += ["self._check_input_dim(input)"] if looked_at else []
     for check in layer.input_checks:
         body += refuse(printer, check) if check not in looked_at else []
+    for condition, message in layer.python.warn_input:
+        body += warn(printer, condition, message)
     if layer.each_training_step:
         state = [n for n in expr.names(layer.each_training_step) if n in _state_names(layer)]
         given = "".join(f" and {variables[n]} is not None" for n in state)
@@ -472,9 +521,9 @@ def _body(schema: Schema, layer: Layer, forward: str, more: tuple[str, ...] = ()
 def _forward_activated(schema: Schema, layer: Layer) -> list[str]:
     text = layer.forward_activated
     variables = _members(layer) | {"input": "input", "activation": "activation"}
-    variables |= {n: n for n in _parameters_in(layer, text)}
+    variables |= {n: n for n in _tensors_in(layer, text)}
     result = Printer(schema, variables).print(text)
-    body = [*_read_parameters(layer, text), f"return {result}"]
+    body = [*_read_tensors(layer, text), f"return {result}"]
     return ["def _forward_activated(self, input, activation):", *indented(body)]
 
 

@@ -46,10 +46,10 @@ class Buffer(Tensor):
 
 def is_lazy(tensor) -> bool:
     """Whether it is a parameter or buffer that is not made yet."""
-    return isinstance(tensor, _Uninitialized)
+    return isinstance(tensor, UninitializedTensorMixin)
 
 
-class _Uninitialized:
+class UninitializedTensorMixin:
     """What a lazy module has until the first call: a tensor without a size."""
 
     def __new__(cls, requires_grad=None, device=None, dtype=None, **kwargs):
@@ -118,7 +118,7 @@ def _refuse_operators() -> None:
     binary = [prefix + name for name in both.split() for prefix in ("", "r", "i")]
     others = "eq ne lt le gt ge neg pos abs invert getitem setitem len iter bool int float"
     for name in (*binary, *others.split()):
-        setattr(_Uninitialized, f"__{name}__", _refusing(f"__{name}__"))
+        setattr(UninitializedTensorMixin, f"__{name}__", _refusing(f"__{name}__"))
 
 
 # What says nothing about elements, or makes another such parameter.
@@ -130,22 +130,26 @@ _ALLOWED = (
 
 def _refuse_methods() -> None:
     for name in dir(Tensor):
-        own = name.startswith("_") or name in _ALLOWED.split() or name in vars(_Uninitialized)
+        own = (
+            name.startswith("_")
+            or name in _ALLOWED.split()
+            or name in vars(UninitializedTensorMixin)
+        )
         if not own and callable(getattr(Tensor, name, None)):  # None: it says why it is missing
-            setattr(_Uninitialized, name, _refusing(name))
+            setattr(UninitializedTensorMixin, name, _refusing(name))
 
 
 _refuse_operators()
 _refuse_methods()
 
 
-class UninitializedParameter(_Uninitialized, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
     """A parameter whose size is not known yet."""
 
     cls_to_become = Parameter
 
 
-class UninitializedBuffer(_Uninitialized, Buffer):
+class UninitializedBuffer(UninitializedTensorMixin, Buffer):
     """A buffer whose size is not known yet."""
 
     cls_to_become = Buffer

@@ -10,13 +10,14 @@ from .activation import MultiheadAttention
 from .adaptive import AdaptiveLogSoftmaxWithLoss
 from .bases import RNNCellBase
 from .batchnorm import SyncBatchNorm
-from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from .container import Container, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .cross_map import CrossMapLRN2d
 from .layers import *  # noqa: F403
 from .lazy import *  # noqa: F403
 from .loss import (
     LinearCrossEntropyLoss,
     LinearCrossEntropyOptions,
+    NLLLoss2d,
     TripletMarginWithDistanceLoss,
 )
 from .module import Module
@@ -30,8 +31,8 @@ from .transformer import (
 )
 
 __all__ = [
-    "AdaptiveLogSoftmaxWithLoss", "CrossMapLRN2d", "GRU", "LSTM", "LinearCrossEntropyLoss",
-    "LinearCrossEntropyOptions", "Module", "ModuleDict", "ModuleList", "MultiheadAttention",
+    "AdaptiveLogSoftmaxWithLoss", "Container", "CrossMapLRN2d", "GRU", "LSTM", "LinearCrossEntropyLoss",
+    "LinearCrossEntropyOptions", "Module", "ModuleDict", "ModuleList", "MultiheadAttention", "NLLLoss2d",
     "ParameterDict", "ParameterList", "RNN", "RNNBase", "RNNCellBase", "Sequential", "SyncBatchNorm",
     "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
     "TransformerEncoderLayer", "TripletMarginWithDistanceLoss",

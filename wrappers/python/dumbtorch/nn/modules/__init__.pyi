@@ -24,6 +24,7 @@ from .layers import CircularPad3d as CircularPad3d
 from .layers import ConstantPad1d as ConstantPad1d
 from .layers import ConstantPad2d as ConstantPad2d
 from .layers import ConstantPad3d as ConstantPad3d
+from .container import Container as Container
 from .layers import Conv1d as Conv1d
 from .layers import Conv2d as Conv2d
 from .layers import Conv3d as Conv3d

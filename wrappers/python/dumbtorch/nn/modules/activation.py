@@ -57,9 +57,11 @@ class MultiheadAttention(Module):
         add("k_proj_weight", not together, embed_dim, self.kdim)
         add("v_proj_weight", not together, embed_dim, self.vdim)
         add("in_proj_bias", bias, 3 * embed_dim)
-        add("bias_k", add_bias_kv, 1, 1, embed_dim)
-        add("bias_v", add_bias_kv, 1, 1, embed_dim)
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, **place)
+        self.bias_k = self.bias_v = None
+        if add_bias_kv:
+            self.bias_k = Parameter(_ops.empty((1, 1, embed_dim), **place))
+            self.bias_v = Parameter(_ops.empty((1, 1, embed_dim), **place))
         self._reset_parameters()
 
     def _reset_parameters(self):

@@ -20,3 +20,8 @@ def split_sizes(sizes):
                 f"unflattened_size must be tuple of ints, but found element of type {type(n).__name__} at pos {i}"
             )
     return sizes
+
+
+def repeated(x, count: int):
+    """One number as many times as it stands for; a list as it is."""
+    return x if x is None or isinstance(x, (list, tuple)) else (x,) * count

@@ -9,7 +9,7 @@ from ...autograd.grad_mode import no_grad
 from .. import init
 from ..parameter import Parameter
 from .module import Module
-from .utils import _reverse_repeat_tuple
+from .utils import _reverse_repeat_tuple, _single
 
 _PADDING_MODES = "zeros", "reflect", "replicate", "circular"
 _PADDING_WORDS = "valid", "same"
@@ -104,6 +104,32 @@ class _ConvTransposeNd(_ConvNd):
             in_channels, out_channels, kernel_size, stride, padding, dilation, transposed,
             output_padding, groups, bias, padding_mode, device, dtype,
         )  # fmt: skip
+
+    def _output_padding(
+        self, input, output_size, stride, padding, kernel_size, num_spatial_dims, dilation=None
+    ):
+        """What is added to the smallest size that a result may have, so that it has output_size."""
+        if output_size is None:
+            return _single(self.output_padding)
+        n, sizes = num_spatial_dims, input.shape
+        first = 2 if input.dim() == n + 2 else 1
+        if len(output_size) == first + n:
+            output_size = output_size[first:]
+        if len(output_size) != n:
+            raise ValueError(
+                f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have {n} or {first + n} elements "
+                f"(got {len(output_size)})"
+            )
+        steps = zip(sizes[first:], stride, padding, kernel_size, dilation or (1,) * n, strict=True)
+        least = [(size - 1) * s - 2 * p + d * (k - 1) + 1 for size, s, p, k, d in steps]
+        most = [size + s - 1 for size, s in zip(least, stride, strict=True)]
+        added = [wanted - size for wanted, size in zip(output_size, least, strict=True)]
+        if any(not 0 <= a < s for a, s in zip(added, stride, strict=True)):
+            raise ValueError(
+                f"requested an output size of {output_size}, but valid sizes range from {least} to {most} (for an "
+                f"input of {input.size()[2:]})"
+            )
+        return added
 
 
 class RNNCellBase(Module):

@@ -8,10 +8,25 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, MutableMapping
 
 from ..._tensor_type import TensorBase
+from ..._warning import warn_each
 from ..parameter import Parameter
 from . import layers
 from .calls import is_hooked
 from .module import Module
+
+
+class Container(Module):
+    """What modules were before each could have others."""
+
+    def __init__(self, **kwargs):
+        warn_each(
+            "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that "
+            "instead.",
+            FutureWarning,
+        )
+        super().__init__()
+        for name, module in kwargs.items():
+            self.add_module(name, module)
 
 
 class _Indexed(Module):
@@ -390,6 +405,11 @@ class ParameterDict(_Named):
     def __or__(self, other):
         joined = self.copy()
         joined.update(other)
+        return joined
+
+    def __ror__(self, other):
+        joined = other.copy()
+        joined.update(self)
         return joined
 
     def __ior__(self, other):

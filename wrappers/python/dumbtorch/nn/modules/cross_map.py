@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ... import _ops
-from .layers import LocalResponseNorm
+from .module import Module
 
 
-class CrossMapLRN2d(LocalResponseNorm):
+class CrossMapLRN2d(Module):
     """LocalResponseNorm of a batch of images.
 
     Args:
@@ -17,7 +17,8 @@ class CrossMapLRN2d(LocalResponseNorm):
     """
 
     def __init__(self, size, alpha=1e-4, beta=0.75, k=1):
-        super().__init__(size, alpha, beta, k)
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
 
     def forward(self, input):
         if input.dim() != 4:
@@ -26,3 +27,6 @@ class CrossMapLRN2d(LocalResponseNorm):
         width = self.size - 1 + self.size % 2
         alpha = self.alpha * width / self.size
         return _ops.local_response_norm(input, width, alpha, self.beta, self.k)
+
+    def extra_repr(self):
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

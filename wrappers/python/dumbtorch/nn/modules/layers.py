@@ -5,10 +5,11 @@ import math
 
 from ... import _ops
 from ..._runtime import int_tuple, reduction_of
+from ..._warning import warn_each
 from ...autograd.grad_mode import no_grad
 from .. import functional
 from ..parameter import Parameter
-from .arguments import all_between, split_sizes
+from .arguments import all_between, repeated, split_sizes
 from .bases import RNNCellBase, _WithStatistics, _ConvNd, _ConvTransposeNd
 from .module import Module
 
@@ -34,16 +35,16 @@ class _NormBase(_WithStatistics):
     def reset_parameters(self):
         """Draws initial values."""
         with no_grad():
-            if self._parameters["weight"] is not None:
-                _ops.fill_(self._parameters["weight"], 1)
-            if self._parameters["bias"] is not None:
-                _ops.zero_(self._parameters["bias"])
-            if self._buffers["running_mean"] is not None:
-                _ops.zero_(self._buffers["running_mean"])
-            if self._buffers["running_var"] is not None:
-                _ops.fill_(self._buffers["running_var"], 1)
-            if self._buffers["num_batches_tracked"] is not None:
-                _ops.zero_(self._buffers["num_batches_tracked"])
+            if self.weight is not None:
+                _ops.fill_(self.weight, 1)
+            if self.bias is not None:
+                _ops.zero_(self.bias)
+            if self.running_mean is not None:
+                _ops.zero_(self.running_mean)
+            if self.running_var is not None:
+                _ops.fill_(self.running_var, 1)
+            if self.num_batches_tracked is not None:
+                _ops.zero_(self.num_batches_tracked)
 
     def extra_repr(self):
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
@@ -54,27 +55,25 @@ class _BatchNorm(_NormBase):
 
     def forward(self, input):
         try:
-            weight, bias = self._parameters["weight"], self._parameters["bias"]
+            weight, bias, running_mean, running_var, num_batches_tracked = self._parameters["weight"], self._parameters["bias"], self._buffers["running_mean"], self._buffers["running_var"], self._buffers["num_batches_tracked"]
         except KeyError:  # deleted: a plain attribute may stand for it
-            weight, bias = self.weight, self.bias
-        b = self._buffers
+            weight, bias, running_mean, running_var, num_batches_tracked = self.weight, self.bias, self.running_mean, self.running_var, self.num_batches_tracked if self.training else None
         self._check_input_dim(input)
-        if self.training and b["num_batches_tracked"] is not None:
+        if self.training and num_batches_tracked is not None:
             with no_grad():
-                _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
-        return _ops.batch_norm(input, b["running_mean"] if ((not self.training) or self.track_running_stats) else None, b["running_var"] if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((b["running_mean"] is None) and (b["running_var"] is None)), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
+                _ops.add_(num_batches_tracked, 1 if self.track_running_stats else 0)
+        return _ops.batch_norm(input, running_mean if ((not self.training) or self.track_running_stats) else None, running_var if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((running_mean is None) and (running_var is None)), self.momentum if (self.momentum is not None) else ((1 / num_batches_tracked.item()) if (self.training and (num_batches_tracked is not None)) else 0), self.eps)
 
     def _forward_relu(self, input, addend, limit):
         try:
-            weight, bias = self._parameters["weight"], self._parameters["bias"]
+            weight, bias, running_mean, running_var, num_batches_tracked = self._parameters["weight"], self._parameters["bias"], self._buffers["running_mean"], self._buffers["running_var"], self._buffers["num_batches_tracked"]
         except KeyError:  # deleted: a plain attribute may stand for it
-            weight, bias = self.weight, self.bias
-        b = self._buffers
+            weight, bias, running_mean, running_var, num_batches_tracked = self.weight, self.bias, self.running_mean, self.running_var, self.num_batches_tracked if self.training else None
         self._check_input_dim(input)
-        if self.training and b["num_batches_tracked"] is not None:
+        if self.training and num_batches_tracked is not None:
             with no_grad():
-                _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
-        return _ops.batch_norm_relu(input, b["running_mean"] if ((not self.training) or self.track_running_stats) else None, b["running_var"] if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((b["running_mean"] is None) and (b["running_var"] is None)), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps, addend, limit)
+                _ops.add_(num_batches_tracked, 1 if self.track_running_stats else 0)
+        return _ops.batch_norm_relu(input, running_mean if ((not self.training) or self.track_running_stats) else None, running_var if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((running_mean is None) and (running_var is None)), self.momentum if (self.momentum is not None) else ((1 / num_batches_tracked.item()) if (self.training and (num_batches_tracked is not None)) else 0), self.eps, addend, limit)
 
 
 class _InstanceNorm(_NormBase):
@@ -163,6 +162,47 @@ class _LPPoolNd(Module):
         return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
 
 
+class _ConstantPadNd(Module):
+    """What the layers ConstantPad have in common."""
+
+    def forward(self, input):
+        return _ops.pad(input, self.padding, "constant", self.value)
+
+    def extra_repr(self):
+        return f"padding={self.padding}, value={self.value}"
+
+
+class _ReflectionPadNd(Module):
+    """What the layers ReflectionPad have in common."""
+
+    def forward(self, input):
+        return _ops.pad(input, self.padding, "reflect")
+
+    def extra_repr(self):
+        return f"{self.padding}"
+
+
+class _ReplicationPadNd(Module):
+    """What the layers ReplicationPad have in common."""
+
+    def forward(self, input):
+        return _ops.pad(input, self.padding, "replicate")
+
+    def extra_repr(self):
+        return f"{self.padding}"
+
+
+class _CircularPadNd(Module):
+    """What the layers CircularPad have in common."""
+
+    def forward(self, input):
+        self._check_input_dim(input)
+        return _ops.pad(input, self.padding, "circular")
+
+    def extra_repr(self):
+        return f"{self.padding}"
+
+
 class _AdaptiveAvgPoolNd(Module):
     """What the layers AdaptiveAvgPool have in common."""
 
@@ -209,9 +249,9 @@ class Linear(Module):
         """Draws initial values."""
         bound = (1 / math.sqrt(self.in_features)) if (self.in_features > 0) else 0
         with no_grad():
-            _ops.uniform_(self._parameters["weight"], -bound, bound)
-            if self._parameters["bias"] is not None:
-                _ops.uniform_(self._parameters["bias"], -bound, bound)
+            _ops.uniform_(self.weight, -bound, bound)
+            if self.bias is not None:
+                _ops.uniform_(self.bias, -bound, bound)
 
     def forward(self, input):
         try:
@@ -545,14 +585,15 @@ class InstanceNorm1d(_InstanceNorm):
 
     def forward(self, input):
         try:
-            weight, bias = self._parameters["weight"], self._parameters["bias"]
+            weight, bias, running_mean, running_var = self._parameters["weight"], self._parameters["bias"], self._buffers["running_mean"], self._buffers["running_var"]
         except KeyError:  # deleted: a plain attribute may stand for it
-            weight, bias = self.weight, self.bias
-        b = self._buffers
+            weight, bias, running_mean, running_var = self.weight, self.bias, self.running_mean, self.running_var
         self._check_input_dim(input)
         if not ((weight is None) or (_ops.tensor_size(input, (input.dim() - 3) + 1) == _ops.tensor_size(weight, 0))):
             raise ValueError(f"expected input's size at dim={(input.dim() - 3) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (input.dim() - 3) + 1)}.")
-        return _ops.instance_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (input.dim() == 3) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
+        if not (self.affine or (_ops.tensor_size(input, (input.dim() - 3) + 1) == self.num_features)):
+            warn_each(f"input's size at dim={(input.dim() - 3) + 1} does not match num_features. You can silence this warning by not passing in num_features, which is not used because affine=False")
+        return _ops.instance_norm(input, running_mean, running_var, weight, bias, self.training or (running_mean is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (input.dim() == 3) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), running_mean, running_var, weight, bias, self.training or (running_mean is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
 
 
 class InstanceNorm2d(_InstanceNorm):
@@ -578,14 +619,15 @@ class InstanceNorm2d(_InstanceNorm):
 
     def forward(self, input):
         try:
-            weight, bias = self._parameters["weight"], self._parameters["bias"]
+            weight, bias, running_mean, running_var = self._parameters["weight"], self._parameters["bias"], self._buffers["running_mean"], self._buffers["running_var"]
         except KeyError:  # deleted: a plain attribute may stand for it
-            weight, bias = self.weight, self.bias
-        b = self._buffers
+            weight, bias, running_mean, running_var = self.weight, self.bias, self.running_mean, self.running_var
         self._check_input_dim(input)
         if not ((weight is None) or (_ops.tensor_size(input, (input.dim() - 4) + 1) == _ops.tensor_size(weight, 0))):
             raise ValueError(f"expected input's size at dim={(input.dim() - 4) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (input.dim() - 4) + 1)}.")
-        return _ops.instance_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (input.dim() == 4) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
+        if not (self.affine or (_ops.tensor_size(input, (input.dim() - 4) + 1) == self.num_features)):
+            warn_each(f"input's size at dim={(input.dim() - 4) + 1} does not match num_features. You can silence this warning by not passing in num_features, which is not used because affine=False")
+        return _ops.instance_norm(input, running_mean, running_var, weight, bias, self.training or (running_mean is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (input.dim() == 4) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), running_mean, running_var, weight, bias, self.training or (running_mean is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
 
 
 class InstanceNorm3d(_InstanceNorm):
@@ -611,14 +653,15 @@ class InstanceNorm3d(_InstanceNorm):
 
     def forward(self, input):
         try:
-            weight, bias = self._parameters["weight"], self._parameters["bias"]
+            weight, bias, running_mean, running_var = self._parameters["weight"], self._parameters["bias"], self._buffers["running_mean"], self._buffers["running_var"]
         except KeyError:  # deleted: a plain attribute may stand for it
-            weight, bias = self.weight, self.bias
-        b = self._buffers
+            weight, bias, running_mean, running_var = self.weight, self.bias, self.running_mean, self.running_var
         self._check_input_dim(input)
         if not ((weight is None) or (_ops.tensor_size(input, (input.dim() - 5) + 1) == _ops.tensor_size(weight, 0))):
             raise ValueError(f"expected input's size at dim={(input.dim() - 5) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (input.dim() - 5) + 1)}.")
-        return _ops.instance_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (input.dim() == 5) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
+        if not (self.affine or (_ops.tensor_size(input, (input.dim() - 5) + 1) == self.num_features)):
+            warn_each(f"input's size at dim={(input.dim() - 5) + 1} does not match num_features. You can silence this warning by not passing in num_features, which is not used because affine=False")
+        return _ops.instance_norm(input, running_mean, running_var, weight, bias, self.training or (running_mean is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (input.dim() == 5) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), running_mean, running_var, weight, bias, self.training or (running_mean is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
 
 
 class GroupNorm(Module):
@@ -650,10 +693,10 @@ class GroupNorm(Module):
     def reset_parameters(self):
         """Draws initial values."""
         with no_grad():
-            if self._parameters["weight"] is not None:
-                _ops.fill_(self._parameters["weight"], 1)
-            if self._parameters["bias"] is not None:
-                _ops.zero_(self._parameters["bias"])
+            if self.weight is not None:
+                _ops.fill_(self.weight, 1)
+            if self.bias is not None:
+                _ops.zero_(self.bias)
 
     def forward(self, input):
         try:
@@ -691,8 +734,8 @@ class RMSNorm(Module):
     def reset_parameters(self):
         """Draws initial values."""
         with no_grad():
-            if self._parameters["weight"] is not None:
-                _ops.fill_(self._parameters["weight"], 1)
+            if self.weight is not None:
+                _ops.fill_(self.weight, 1)
 
     def forward(self, input):
         try:
@@ -755,10 +798,10 @@ class LayerNorm(Module):
     def reset_parameters(self):
         """Draws initial values."""
         with no_grad():
-            if self._parameters["weight"] is not None:
-                _ops.fill_(self._parameters["weight"], 1)
-            if self._parameters["bias"] is not None:
-                _ops.zero_(self._parameters["bias"])
+            if self.weight is not None:
+                _ops.fill_(self.weight, 1)
+            if self.bias is not None:
+                _ops.zero_(self.bias)
 
     def forward(self, input):
         try:
@@ -883,13 +926,13 @@ class Embedding(Module):
     def reset_parameters(self):
         """Draws initial values."""
         with no_grad():
-            _ops.normal_(self._parameters["weight"])
+            _ops.normal_(self.weight)
         self._fill_padding_idx_with_zero()
 
     def _fill_padding_idx_with_zero(self):
         """The last step of reset_parameters."""
         with no_grad():
-            _ops.zero_(_ops.select(self._parameters["weight"], 0, self.padding_idx)) if (self.padding_idx is not None) else self._parameters["weight"]
+            _ops.zero_(_ops.select(self.weight, 0, self.padding_idx)) if (self.padding_idx is not None) else self.weight
 
     def forward(self, input):
         try:
@@ -970,13 +1013,13 @@ class EmbeddingBag(Module):
     def reset_parameters(self):
         """Draws initial values."""
         with no_grad():
-            _ops.normal_(self._parameters["weight"])
+            _ops.normal_(self.weight)
         self._fill_padding_idx_with_zero()
 
     def _fill_padding_idx_with_zero(self):
         """The last step of reset_parameters."""
         with no_grad():
-            _ops.zero_(_ops.select(self._parameters["weight"], 0, self.padding_idx)) if (self.padding_idx is not None) else self._parameters["weight"]
+            _ops.zero_(_ops.select(self.weight, 0, self.padding_idx)) if (self.padding_idx is not None) else self.weight
 
     def forward(self, input, offsets=None, per_sample_weights=None):
         try:
@@ -1077,12 +1120,12 @@ class PairwiseDistance(Module):
 
     def __init__(self, p=2.0, eps=1e-06, keepdim=False):
         super().__init__()
-        self.p = p
+        self.norm = p
         self.eps = eps
         self.keepdim = keepdim
 
     def forward(self, x1, x2):
-        return _ops.pairwise_distance(x1, x2, self.p, self.eps, self.keepdim)
+        return _ops.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
 
 
 class Bilinear(Module):
@@ -1112,9 +1155,9 @@ class Bilinear(Module):
         """Draws initial values."""
         bound = 1 / math.sqrt(self.in1_features)
         with no_grad():
-            _ops.uniform_(self._parameters["weight"], -bound, bound)
-            if self._parameters["bias"] is not None:
-                _ops.uniform_(self._parameters["bias"], -bound, bound)
+            _ops.uniform_(self.weight, -bound, bound)
+            if self.bias is not None:
+                _ops.uniform_(self.bias, -bound, bound)
 
     def forward(self, input1, input2):
         try:
@@ -1305,42 +1348,21 @@ class Hardtanh(Module):
 
     def __init__(self, min_val=-1.0, max_val=1.0, inplace=False, min_value=None, max_value=None):
         super().__init__()
-        min_val = min_val if (min_value is None) else min_value
-        max_val = max_val if (max_value is None) else max_value
+        if min_value is not None:
+            warn_each("keyword argument `min_value` is deprecated and renamed to `min_val`", FutureWarning)
+            min_val = min_value
+        if max_value is not None:
+            warn_each("keyword argument `max_value` is deprecated and renamed to `max_val`", FutureWarning)
+            max_val = max_value
         self.min_val = min_val
         self.max_val = max_val
         self.inplace = inplace
-        self.min_value = min_value
-        self.max_value = max_value
 
     def forward(self, input):
         return _ops.hardtanh_(input, self.min_val, self.max_val) if self.inplace else _ops.hardtanh(input, self.min_val, self.max_val)
 
     def extra_repr(self):
         parts = [f"min_val={self.min_val}, max_val={self.max_val}"]
-        if self.inplace:
-            parts.append(f"inplace=True")
-        return ", ".join(parts)
-
-
-class ReLU6(Module):
-    """Limits each element to [0, 6].
-
-    Args:
-        inplace: Write the result into the input.
-    """
-
-    _limit = 6
-
-    def __init__(self, inplace=False):
-        super().__init__()
-        self.inplace = inplace
-
-    def forward(self, input):
-        return _ops.relu6_(input) if self.inplace else _ops.relu6(input)
-
-    def extra_repr(self):
-        parts = []
         if self.inplace:
             parts.append(f"inplace=True")
         return ", ".join(parts)
@@ -1560,7 +1582,7 @@ class PReLU(Module):
     def reset_parameters(self):
         """Draws initial values."""
         with no_grad():
-            _ops.fill_(self._parameters["weight"], self.init)
+            _ops.fill_(self.weight, self.init)
 
     def forward(self, input):
         try:
@@ -1712,7 +1734,11 @@ class NLLLoss(_WeightedLoss):
         self.ignore_index = ignore_index
 
     def forward(self, input, target):
-        return _ops.nll_loss(input, target, self._buffers["weight"], ignore_index=self.ignore_index, reduction=self.reduction)
+        try:
+            weight = self._buffers["weight"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight = self.weight
+        return _ops.nll_loss(input, target, weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
 class CrossEntropyLoss(_WeightedLoss):
@@ -1737,7 +1763,11 @@ class CrossEntropyLoss(_WeightedLoss):
         self.label_smoothing = label_smoothing
 
     def forward(self, input, target):
-        return _ops.cross_entropy(input, target, self._buffers["weight"], ignore_index=self.ignore_index, reduction=self.reduction, label_smoothing=self.label_smoothing)
+        try:
+            weight = self._buffers["weight"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight = self.weight
+        return _ops.cross_entropy(input, target, weight, ignore_index=self.ignore_index, reduction=self.reduction, label_smoothing=self.label_smoothing)
 
 
 class BCELoss(_WeightedLoss):
@@ -1753,7 +1783,11 @@ class BCELoss(_WeightedLoss):
     """
 
     def forward(self, input, target):
-        return _ops.binary_cross_entropy(input, target, self._buffers["weight"], reduction=self.reduction)
+        try:
+            weight = self._buffers["weight"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight = self.weight
+        return _ops.binary_cross_entropy(input, target, weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(_Loss):
@@ -1776,8 +1810,11 @@ class BCEWithLogitsLoss(_Loss):
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input, target):
-        b = self._buffers
-        return _ops.binary_cross_entropy_with_logits(input, target, b["weight"], reduction=self.reduction, pos_weight=b["pos_weight"])
+        try:
+            weight, pos_weight = self._buffers["weight"], self._buffers["pos_weight"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, pos_weight = self.weight, self.pos_weight
+        return _ops.binary_cross_entropy_with_logits(input, target, weight, reduction=self.reduction, pos_weight=pos_weight)
 
 
 class SmoothL1Loss(_Loss):
@@ -2018,7 +2055,11 @@ class MultiMarginLoss(_WeightedLoss):
         self.margin = margin
 
     def forward(self, input, target):
-        return _ops.multi_margin_loss(input, target, self.p, self.margin, self._buffers["weight"], reduction=self.reduction)
+        try:
+            weight = self._buffers["weight"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight = self.weight
+        return _ops.multi_margin_loss(input, target, self.p, self.margin, weight, reduction=self.reduction)
 
 
 class MultiLabelMarginLoss(_Loss):
@@ -2048,7 +2089,11 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
     """
 
     def forward(self, input, target):
-        return _ops.multilabel_soft_margin_loss(input, target, self._buffers["weight"], reduction=self.reduction)
+        try:
+            weight = self._buffers["weight"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight = self.weight
+        return _ops.multilabel_soft_margin_loss(input, target, weight, reduction=self.reduction)
 
 
 class CTCLoss(_Loss):
@@ -2211,6 +2256,9 @@ class FractionalMaxPool2d(Module):
 
     def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
         super().__init__()
+        kernel_size = int_tuple(kernel_size, 2)
+        if output_size is not None:
+            output_size = int_tuple(output_size, 2)
         if isinstance(output_ratio, (tuple, list)):
             output_ratio = tuple(map(float, output_ratio))
         elif output_ratio is not None:
@@ -2221,6 +2269,7 @@ class FractionalMaxPool2d(Module):
             raise ValueError("only one of output_size and output_ratio may be specified")
         if not ((output_ratio is None) or all_between(output_ratio, 0, 1)):
             raise ValueError("output_ratio must be between 0 and 1")
+        output_ratio = repeated(output_ratio, 2)
         self.kernel_size = kernel_size
         self.output_size = output_size
         self.output_ratio = output_ratio
@@ -2228,7 +2277,11 @@ class FractionalMaxPool2d(Module):
         self.register_buffer("_random_samples", _random_samples)
 
     def forward(self, input):
-        return functional.fractional_max_pool2d(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._buffers["_random_samples"])
+        try:
+            _random_samples = self._buffers["_random_samples"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            _random_samples = self._random_samples
+        return functional.fractional_max_pool2d(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, _random_samples)
 
 
 class FractionalMaxPool3d(Module):
@@ -2246,6 +2299,9 @@ class FractionalMaxPool3d(Module):
 
     def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
         super().__init__()
+        kernel_size = int_tuple(kernel_size, 3)
+        if output_size is not None:
+            output_size = int_tuple(output_size, 3)
         if isinstance(output_ratio, (tuple, list)):
             output_ratio = tuple(map(float, output_ratio))
         elif output_ratio is not None:
@@ -2256,6 +2312,7 @@ class FractionalMaxPool3d(Module):
             raise ValueError("only one of output_size and output_ratio may be specified")
         if not ((output_ratio is None) or all_between(output_ratio, 0, 1)):
             raise ValueError("output_ratio must be between 0 and 1")
+        output_ratio = repeated(output_ratio, 3)
         self.kernel_size = kernel_size
         self.output_size = output_size
         self.output_ratio = output_ratio
@@ -2263,7 +2320,11 @@ class FractionalMaxPool3d(Module):
         self.register_buffer("_random_samples", _random_samples)
 
     def forward(self, input):
-        return functional.fractional_max_pool3d(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._buffers["_random_samples"])
+        try:
+            _random_samples = self._buffers["_random_samples"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            _random_samples = self._random_samples
+        return functional.fractional_max_pool3d(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, _random_samples)
 
 
 class AvgPool1d(_AvgPoolNd):
@@ -2493,6 +2554,7 @@ class Upsample(Module):
         self.mode = mode
         self.align_corners = align_corners
         self.recompute_scale_factor = recompute_scale_factor
+        self.name = type(self).__name__
 
     def forward(self, input):
         return functional.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor)
@@ -2504,67 +2566,6 @@ class Upsample(Module):
         if self.scale_factor is not None:
             parts.append(f"scale_factor={self.scale_factor}")
         parts.append(f"mode={self.mode!r}")
-        return ", ".join(parts)
-
-
-class UpsamplingNearest2d(Module):
-    """Resizes images of [batch, channels, height, width] by repeating or leaving out elements.
-
-    Args:
-        size: The new height and width; one number stands for both.
-        scale_factor: Factors of them instead; one number stands for both.
-    """
-
-    def __init__(self, size=None, scale_factor=None):
-        super().__init__()
-        if isinstance(scale_factor, (tuple, list)):
-            scale_factor = tuple(map(float, scale_factor))
-        elif scale_factor is not None:
-            scale_factor = float(scale_factor)
-        self.size = size
-        self.scale_factor = scale_factor
-
-    def forward(self, input):
-        return _ops.interpolate(input, self.size, self.scale_factor, "nearest")
-
-    def extra_repr(self):
-        parts = []
-        if self.scale_factor is None:
-            parts.append(f"size={self.size}")
-        if self.scale_factor is not None:
-            parts.append(f"scale_factor={self.scale_factor}")
-        parts.append(f"mode='nearest'")
-        return ", ".join(parts)
-
-
-class UpsamplingBilinear2d(Module):
-    """Resizes images of [batch, channels, height, width] linearly along both, the corners on
-    each other.
-
-    Args:
-        size: The new height and width; one number stands for both.
-        scale_factor: Factors of them instead; one number stands for both.
-    """
-
-    def __init__(self, size=None, scale_factor=None):
-        super().__init__()
-        if isinstance(scale_factor, (tuple, list)):
-            scale_factor = tuple(map(float, scale_factor))
-        elif scale_factor is not None:
-            scale_factor = float(scale_factor)
-        self.size = size
-        self.scale_factor = scale_factor
-
-    def forward(self, input):
-        return _ops.interpolate_aligned(input, self.size, self.scale_factor, "bilinear", True)
-
-    def extra_repr(self):
-        parts = []
-        if self.scale_factor is None:
-            parts.append(f"size={self.size}")
-        if self.scale_factor is not None:
-            parts.append(f"scale_factor={self.scale_factor}")
-        parts.append(f"mode='bilinear'")
         return ", ".join(parts)
 
 
@@ -2763,64 +2764,7 @@ class ChannelShuffle(Module):
         return f"groups={self.groups}"
 
 
-class ZeroPad1d(Module):
-    """Pads the last dimension with zeros.
-
-    Args:
-        padding: How many elements are added left and right.
-    """
-
-    def __init__(self, padding):
-        super().__init__()
-        padding = int_tuple(padding, 2)
-        self.padding = padding
-
-    def forward(self, input):
-        return _ops.pad(input, self.padding)
-
-    def extra_repr(self):
-        return f"{self.padding}"
-
-
-class ZeroPad2d(Module):
-    """Pads the last 2 dimensions with zeros.
-
-    Args:
-        padding: How many elements are added left, right, above and below.
-    """
-
-    def __init__(self, padding):
-        super().__init__()
-        padding = int_tuple(padding, 4)
-        self.padding = padding
-
-    def forward(self, input):
-        return _ops.pad(input, self.padding)
-
-    def extra_repr(self):
-        return f"{self.padding}"
-
-
-class ZeroPad3d(Module):
-    """Pads the last 3 dimensions with zeros.
-
-    Args:
-        padding: How many elements are added left, right, above, below, in front and behind.
-    """
-
-    def __init__(self, padding):
-        super().__init__()
-        padding = int_tuple(padding, 6)
-        self.padding = padding
-
-    def forward(self, input):
-        return _ops.pad(input, self.padding)
-
-    def extra_repr(self):
-        return f"{self.padding}"
-
-
-class ConstantPad1d(Module):
+class ConstantPad1d(_ConstantPadNd):
     """Pads the last dimension with one number.
 
     Args:
@@ -2834,14 +2778,8 @@ class ConstantPad1d(Module):
         self.padding = padding
         self.value = value
 
-    def forward(self, input):
-        return _ops.pad(input, self.padding, "constant", self.value)
 
-    def extra_repr(self):
-        return f"padding={self.padding}, value={self.value}"
-
-
-class ConstantPad2d(Module):
+class ConstantPad2d(_ConstantPadNd):
     """Pads the last 2 dimensions with one number.
 
     Args:
@@ -2855,14 +2793,8 @@ class ConstantPad2d(Module):
         self.padding = padding
         self.value = value
 
-    def forward(self, input):
-        return _ops.pad(input, self.padding, "constant", self.value)
 
-    def extra_repr(self):
-        return f"padding={self.padding}, value={self.value}"
-
-
-class ConstantPad3d(Module):
+class ConstantPad3d(_ConstantPadNd):
     """Pads the last 3 dimensions with one number.
 
     Args:
@@ -2876,14 +2808,8 @@ class ConstantPad3d(Module):
         self.padding = padding
         self.value = value
 
-    def forward(self, input):
-        return _ops.pad(input, self.padding, "constant", self.value)
 
-    def extra_repr(self):
-        return f"padding={self.padding}, value={self.value}"
-
-
-class ReflectionPad1d(Module):
+class ReflectionPad1d(_ReflectionPadNd):
     """Pads the last dimension with the elements in a mirror on the last one.
 
     Args:
@@ -2895,14 +2821,8 @@ class ReflectionPad1d(Module):
         padding = int_tuple(padding, 2)
         self.padding = padding
 
-    def forward(self, input):
-        return _ops.pad(input, self.padding, "reflect")
 
-    def extra_repr(self):
-        return f"{self.padding}"
-
-
-class ReflectionPad2d(Module):
+class ReflectionPad2d(_ReflectionPadNd):
     """Pads the last 2 dimensions with the elements in a mirror on the last one.
 
     Args:
@@ -2914,14 +2834,8 @@ class ReflectionPad2d(Module):
         padding = int_tuple(padding, 4)
         self.padding = padding
 
-    def forward(self, input):
-        return _ops.pad(input, self.padding, "reflect")
 
-    def extra_repr(self):
-        return f"{self.padding}"
-
-
-class ReflectionPad3d(Module):
+class ReflectionPad3d(_ReflectionPadNd):
     """Pads the last 3 dimensions with the elements in a mirror on the last one.
 
     Args:
@@ -2933,14 +2847,8 @@ class ReflectionPad3d(Module):
         padding = int_tuple(padding, 6)
         self.padding = padding
 
-    def forward(self, input):
-        return _ops.pad(input, self.padding, "reflect")
 
-    def extra_repr(self):
-        return f"{self.padding}"
-
-
-class ReplicationPad1d(Module):
+class ReplicationPad1d(_ReplicationPadNd):
     """Pads the last dimension with the last element.
 
     Args:
@@ -2952,14 +2860,8 @@ class ReplicationPad1d(Module):
         padding = int_tuple(padding, 2)
         self.padding = padding
 
-    def forward(self, input):
-        return _ops.pad(input, self.padding, "replicate")
 
-    def extra_repr(self):
-        return f"{self.padding}"
-
-
-class ReplicationPad2d(Module):
+class ReplicationPad2d(_ReplicationPadNd):
     """Pads the last 2 dimensions with the last element.
 
     Args:
@@ -2971,14 +2873,8 @@ class ReplicationPad2d(Module):
         padding = int_tuple(padding, 4)
         self.padding = padding
 
-    def forward(self, input):
-        return _ops.pad(input, self.padding, "replicate")
 
-    def extra_repr(self):
-        return f"{self.padding}"
-
-
-class ReplicationPad3d(Module):
+class ReplicationPad3d(_ReplicationPadNd):
     """Pads the last 3 dimensions with the last element.
 
     Args:
@@ -2990,14 +2886,8 @@ class ReplicationPad3d(Module):
         padding = int_tuple(padding, 6)
         self.padding = padding
 
-    def forward(self, input):
-        return _ops.pad(input, self.padding, "replicate")
 
-    def extra_repr(self):
-        return f"{self.padding}"
-
-
-class CircularPad1d(Module):
+class CircularPad1d(_CircularPadNd):
     """Pads the last dimension with the elements from the other end on.
 
     Args:
@@ -3009,16 +2899,13 @@ class CircularPad1d(Module):
         padding = int_tuple(padding, 2)
         self.padding = padding
 
-    def forward(self, input):
+    def _check_input_dim(self, input):
+        """Refuses an input of other dimensions."""
         if not ((input.dim() == 2) or (input.dim() == 3)):
             raise ValueError("expected 2D or 3D input")
-        return _ops.pad(input, self.padding, "circular")
-
-    def extra_repr(self):
-        return f"{self.padding}"
 
 
-class CircularPad2d(Module):
+class CircularPad2d(_CircularPadNd):
     """Pads the last 2 dimensions with the elements from the other end on.
 
     Args:
@@ -3030,16 +2917,13 @@ class CircularPad2d(Module):
         padding = int_tuple(padding, 4)
         self.padding = padding
 
-    def forward(self, input):
+    def _check_input_dim(self, input):
+        """Refuses an input of other dimensions."""
         if not ((input.dim() == 3) or (input.dim() == 4)):
             raise ValueError("expected 3D or 4D input")
-        return _ops.pad(input, self.padding, "circular")
-
-    def extra_repr(self):
-        return f"{self.padding}"
 
 
-class CircularPad3d(Module):
+class CircularPad3d(_CircularPadNd):
     """Pads the last 3 dimensions with the elements from the other end on.
 
     Args:
@@ -3051,10 +2935,111 @@ class CircularPad3d(Module):
         padding = int_tuple(padding, 6)
         self.padding = padding
 
-    def forward(self, input):
+    def _check_input_dim(self, input):
+        """Refuses an input of other dimensions."""
         if not ((input.dim() == 4) or (input.dim() == 5)):
             raise ValueError("expected 4D or 5D input")
-        return _ops.pad(input, self.padding, "circular")
+
+
+class ReLU6(Hardtanh):
+    """Limits each element to [0, 6].
+
+    Args:
+        inplace: Write the result into the input.
+    """
+
+    _limit = 6
+
+    def __init__(self, inplace=False):
+        super().__init__(0.0, 6.0, inplace)
+
+    def extra_repr(self):
+        parts = []
+        if self.inplace:
+            parts.append(f"inplace=True")
+        return ", ".join(parts)
+
+
+class UpsamplingNearest2d(Upsample):
+    """Resizes images of [batch, channels, height, width] by repeating or leaving out elements.
+
+    Args:
+        size: The new height and width; one number stands for both.
+        scale_factor: Factors of them instead; one number stands for both.
+    """
+
+    def __init__(self, size=None, scale_factor=None):
+        super().__init__(size, scale_factor, mode='nearest')
+
+    def extra_repr(self):
+        parts = []
+        if self.scale_factor is None:
+            parts.append(f"size={self.size}")
+        if self.scale_factor is not None:
+            parts.append(f"scale_factor={self.scale_factor}")
+        parts.append(f"mode='nearest'")
+        return ", ".join(parts)
+
+
+class UpsamplingBilinear2d(Upsample):
+    """Resizes images of [batch, channels, height, width] linearly along both, the corners on
+    each other.
+
+    Args:
+        size: The new height and width; one number stands for both.
+        scale_factor: Factors of them instead; one number stands for both.
+    """
+
+    def __init__(self, size=None, scale_factor=None):
+        super().__init__(size, scale_factor, mode='bilinear', align_corners=True)
+
+    def extra_repr(self):
+        parts = []
+        if self.scale_factor is None:
+            parts.append(f"size={self.size}")
+        if self.scale_factor is not None:
+            parts.append(f"scale_factor={self.scale_factor}")
+        parts.append(f"mode='bilinear'")
+        return ", ".join(parts)
+
+
+class ZeroPad1d(ConstantPad1d):
+    """Pads the last dimension with zeros.
+
+    Args:
+        padding: How many elements are added left and right.
+    """
+
+    def __init__(self, padding):
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self):
+        return f"{self.padding}"
+
+
+class ZeroPad2d(ConstantPad2d):
+    """Pads the last 2 dimensions with zeros.
+
+    Args:
+        padding: How many elements are added left, right, above and below.
+    """
+
+    def __init__(self, padding):
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self):
+        return f"{self.padding}"
+
+
+class ZeroPad3d(ConstantPad3d):
+    """Pads the last 3 dimensions with zeros.
+
+    Args:
+        padding: How many elements are added left, right, above, below, in front and behind.
+    """
+
+    def __init__(self, padding):
+        super().__init__(padding, 0.0)
 
     def extra_repr(self):
         return f"{self.padding}"
@@ -3101,7 +3086,6 @@ __all__ = [
     "LogSigmoid",
     "Tanh",
     "Hardtanh",
-    "ReLU6",
     "Hardsigmoid",
     "Hardswish",
     "Hardshrink",
@@ -3160,8 +3144,6 @@ __all__ = [
     "AdaptiveMaxPool3d",
     "LPPool3d",
     "Upsample",
-    "UpsamplingNearest2d",
-    "UpsamplingBilinear2d",
     "RNNCell",
     "LSTMCell",
     "GRUCell",
@@ -3171,9 +3153,6 @@ __all__ = [
     "PixelShuffle",
     "PixelUnshuffle",
     "ChannelShuffle",
-    "ZeroPad1d",
-    "ZeroPad2d",
-    "ZeroPad3d",
     "ConstantPad1d",
     "ConstantPad2d",
     "ConstantPad3d",
@@ -3186,4 +3165,10 @@ __all__ = [
     "CircularPad1d",
     "CircularPad2d",
     "CircularPad3d",
+    "ReLU6",
+    "UpsamplingNearest2d",
+    "UpsamplingBilinear2d",
+    "ZeroPad1d",
+    "ZeroPad2d",
+    "ZeroPad3d",
 ]

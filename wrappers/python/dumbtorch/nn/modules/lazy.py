@@ -90,7 +90,7 @@ class LazyLinear(_LazyLayer, layers.Linear):
         return input.shape[-1]
 
 
-class _LazyConv(_LazyLayer):
+class _LazyConvXdMixin(_LazyLayer):
     size_name = "in_channels"
 
     def size_of(self, input) -> int:
@@ -103,14 +103,14 @@ class _LazyConv(_LazyLayer):
         return input.shape[1 - batched]
 
 
-class _LazyNorm(_LazyLayer):
+class _LazyNormBase(_LazyLayer):
     size_name = "num_features"
 
     def size_of(self, input) -> int:
         return input.shape[1]
 
 
-class _LazyInstanceNorm(_LazyNorm):
+class _LazyInstanceNorm(_LazyNormBase):
     def __init__(
         self,
         eps=1e-05,
@@ -133,12 +133,16 @@ def _lazy(base, dims: int, *names: str) -> None:
         full = getattr(layers, f"{name}{dims}d")
         doc = f"{full.__name__} whose {base.size_name} are the first input's."
         body = {"cls_to_become": full, "__doc__": doc, "__module__": __name__}
-        globals()[f"Lazy{full.__name__}"] = type(f"Lazy{full.__name__}", (base, full), body)
+        kin = full
+        if issubclass(base, _LazyNormBase):  # it is no such norm, but what that one is, too
+            kin = full.__base__
+            body |= {n: vars(full)[n] for n in ("_check_input_dim", "forward") if n in vars(full)}
+        globals()[f"Lazy{full.__name__}"] = type(f"Lazy{full.__name__}", (base, kin), body)
 
 
 for _dims in (1, 2, 3):
-    _lazy(_LazyConv, _dims, "Conv", "ConvTranspose")
-    _lazy(_LazyNorm, _dims, "BatchNorm")
+    _lazy(_LazyConvXdMixin, _dims, "Conv", "ConvTranspose")
+    _lazy(_LazyNormBase, _dims, "BatchNorm")
     _lazy(_LazyInstanceNorm, _dims, "InstanceNorm")
 
 __all__ = [name for name in globals() if name.startswith("Lazy") and name != "LazyModuleMixin"]

@@ -6,8 +6,23 @@ import math
 from collections import namedtuple
 
 from ..._types import bfloat16, float16, float32, float64
+from ..._warning import warn_each
 from .. import functional
-from .layers import Linear, _Loss, _WeightedLoss
+from .layers import Linear, NLLLoss, PairwiseDistance, _Loss, _WeightedLoss
+
+
+class NLLLoss2d(NLLLoss):
+    """The older name of NLLLoss for images."""
+
+    def __init__(
+        self, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"
+    ):
+        warn_each(
+            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement and see "
+            "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.",
+            FutureWarning,
+        )
+        super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 
 class TripletMarginWithDistanceLoss(_Loss):
@@ -27,7 +42,8 @@ class TripletMarginWithDistanceLoss(_Loss):
                 "TripletMarginWithDistanceLoss: expected margin to be greater than 0, got "
                 f"{margin} instead"
             )
-        self.distance_function = distance_function
+        given = distance_function is not None
+        self.distance_function = distance_function if given else PairwiseDistance()
         self.margin, self.swap = margin, swap
 
     def forward(self, anchor, positive, negative):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from . import activation, layers
+from . import activation, layers, lazy
 
 _PLACES = """
     activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm lazy
@@ -17,12 +17,13 @@ _PLACES = """
 
 # What stands in them besides: base classes, and one that is not exported.
 _OTHERS = {
-    "batchnorm": "_BatchNorm _NormBase",
-    "conv": "_ConvNd _ConvTransposeNd",
+    "batchnorm": "_BatchNorm _LazyNormBase _NormBase",
+    "conv": "_ConvNd _ConvTransposeNd _LazyConvXdMixin",
     "dropout": "_DropoutNd",
     "instancenorm": "_InstanceNorm _NormBase",
     "linear": "NonDynamicallyQuantizableLinear",
     "loss": "_Loss _WeightedLoss",
+    "padding": "_CircularPadNd _ConstantPadNd _ReflectionPadNd _ReplicationPadNd",
     "pooling": "_AdaptiveAvgPoolNd _AdaptiveMaxPoolNd _AvgPoolNd _LPPoolNd _MaxPoolNd _MaxUnpoolNd",
 }
 
@@ -67,5 +68,5 @@ def install(package: ModuleType) -> None:
     for name in _PLACES.split():
         module = add_place(package, name)
         for other in _OTHERS.get(name, "").split():
-            home = layers if hasattr(layers, other) else activation
+            home = next(home for home in (layers, lazy, activation) if hasattr(home, other))
             setattr(module, other, getattr(home, other))

@@ -8,6 +8,7 @@ import warnings
 
 from ... import _ops
 from ..._overloads import gru, lstm, rnn_relu, rnn_tanh
+from ..._warning import warn_each
 from ...amp.autocast_mode import is_autocast_enabled
 from ...autograd.grad_mode import no_grad
 from ..parameter import Parameter
@@ -45,6 +46,19 @@ def _refuse_settings(dropout, input_size, hidden_size, num_layers, proj_size) ->
         raise ValueError("proj_size should be a positive integer or zero to disable projections")
     if proj_size >= hidden_size:
         raise ValueError("proj_size has to be smaller than hidden_size")
+
+
+def _apply_permutation(tensor, permutation, dim=1):
+    return _ops.index_select(tensor, dim, permutation)
+
+
+def apply_permutation(tensor, permutation, dim=1):
+    """index_select, in another order of arguments."""
+    warn_each(
+        "`apply_permutation` is deprecated, please use `tensor.index_select(dim, permutation)` instead",
+        FutureWarning,
+    )
+    return _apply_permutation(tensor, permutation, dim)
 
 
 class RNNBase(Module):

@@ -9,7 +9,7 @@ from ... import _ops
 from .. import functional, init
 from .activation import MultiheadAttention
 from .container import ModuleList
-from .layers import Dropout, LayerNorm, Linear
+from .layers import GELU, Dropout, LayerNorm, Linear, ReLU
 from .module import Module
 
 
@@ -111,6 +111,9 @@ class TransformerEncoderLayer(_Layer):
             ("self_attn",), d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps,
             batch_first, norm_first, bias, device, dtype,
         )  # fmt: skip
+        is_relu = self.activation is functional.relu or isinstance(self.activation, ReLU)
+        is_gelu = self.activation is functional.gelu or isinstance(self.activation, GELU)
+        self.activation_relu_or_gelu = 1 if is_relu else 2 if is_gelu else 0
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
         def attend(x):
@@ -198,6 +201,7 @@ class TransformerEncoder(Module):
         self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
         self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
+        self.use_nested_tensor = False
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
         batch_first = self.layers[0].self_attn.batch_first
