@@ -574,9 +574,9 @@ class InstanceNorm1d final : public Module {
   InstanceNorm1d(int64_t num_features, const NnInstanceNorm1dOptions& options)
       : Module("InstanceNorm1d"),
         eps(options.eps),
-        momentum(options.momentum) {
+        momentum(options.momentum),
+        track_running_stats(options.track_running_stats) {
     const auto& affine = options.affine;
-    const auto& track_running_stats = options.track_running_stats;
     const auto& bias = options.bias;
     const auto& device = options.device;
     const auto& dtype = options.dtype;
@@ -598,7 +598,7 @@ class InstanceNorm1d final : public Module {
     const Tensor& running_var = state(3);
     DT_CHECK((dim(input) == (batched - 1)) || (dim(input) == batched), kValueError, "expected ", batched - 1, "D or ", batched, "D input (got ", dim(input), "D input)");
     DT_CHECK((!is_given(weight)) || (size(input, (dim(input) - batched) + 1) == size(weight, 0)), kValueError, "expected input's size at dim=", (dim(input) - batched) + 1, " to match num_features (", size(weight, 0), "), but got: ", size(input, (dim(input) - batched) + 1), ".");
-    return (dim(input) == batched) ? instance_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps) : select(instance_norm(unsqueeze(input, 0), running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps), 0, 0);
+    return (dim(input) == batched) ? instance_norm(input, running_mean, running_var, weight, bias, training() || (!track_running_stats), (is_given(momentum)) ? value(momentum) : 0, eps) : select(instance_norm(unsqueeze(input, 0), running_mean, running_var, weight, bias, training() || (!track_running_stats), (is_given(momentum)) ? value(momentum) : 0, eps), 0, 0);
   }
 
  private:
@@ -618,6 +618,7 @@ class InstanceNorm1d final : public Module {
 
   double eps;
   std::optional<Scalar> momentum;
+  bool track_running_stats;
   double batched;
 };
 
@@ -626,9 +627,9 @@ class InstanceNorm2d final : public Module {
   InstanceNorm2d(int64_t num_features, const NnInstanceNorm2dOptions& options)
       : Module("InstanceNorm2d"),
         eps(options.eps),
-        momentum(options.momentum) {
+        momentum(options.momentum),
+        track_running_stats(options.track_running_stats) {
     const auto& affine = options.affine;
-    const auto& track_running_stats = options.track_running_stats;
     const auto& bias = options.bias;
     const auto& device = options.device;
     const auto& dtype = options.dtype;
@@ -650,7 +651,7 @@ class InstanceNorm2d final : public Module {
     const Tensor& running_var = state(3);
     DT_CHECK((dim(input) == (batched - 1)) || (dim(input) == batched), kValueError, "expected ", batched - 1, "D or ", batched, "D input (got ", dim(input), "D input)");
     DT_CHECK((!is_given(weight)) || (size(input, (dim(input) - batched) + 1) == size(weight, 0)), kValueError, "expected input's size at dim=", (dim(input) - batched) + 1, " to match num_features (", size(weight, 0), "), but got: ", size(input, (dim(input) - batched) + 1), ".");
-    return (dim(input) == batched) ? instance_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps) : select(instance_norm(unsqueeze(input, 0), running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps), 0, 0);
+    return (dim(input) == batched) ? instance_norm(input, running_mean, running_var, weight, bias, training() || (!track_running_stats), (is_given(momentum)) ? value(momentum) : 0, eps) : select(instance_norm(unsqueeze(input, 0), running_mean, running_var, weight, bias, training() || (!track_running_stats), (is_given(momentum)) ? value(momentum) : 0, eps), 0, 0);
   }
 
  private:
@@ -670,6 +671,7 @@ class InstanceNorm2d final : public Module {
 
   double eps;
   std::optional<Scalar> momentum;
+  bool track_running_stats;
   double batched;
 };
 
@@ -678,9 +680,9 @@ class InstanceNorm3d final : public Module {
   InstanceNorm3d(int64_t num_features, const NnInstanceNorm3dOptions& options)
       : Module("InstanceNorm3d"),
         eps(options.eps),
-        momentum(options.momentum) {
+        momentum(options.momentum),
+        track_running_stats(options.track_running_stats) {
     const auto& affine = options.affine;
-    const auto& track_running_stats = options.track_running_stats;
     const auto& bias = options.bias;
     const auto& device = options.device;
     const auto& dtype = options.dtype;
@@ -702,7 +704,7 @@ class InstanceNorm3d final : public Module {
     const Tensor& running_var = state(3);
     DT_CHECK((dim(input) == (batched - 1)) || (dim(input) == batched), kValueError, "expected ", batched - 1, "D or ", batched, "D input (got ", dim(input), "D input)");
     DT_CHECK((!is_given(weight)) || (size(input, (dim(input) - batched) + 1) == size(weight, 0)), kValueError, "expected input's size at dim=", (dim(input) - batched) + 1, " to match num_features (", size(weight, 0), "), but got: ", size(input, (dim(input) - batched) + 1), ".");
-    return (dim(input) == batched) ? instance_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps) : select(instance_norm(unsqueeze(input, 0), running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps), 0, 0);
+    return (dim(input) == batched) ? instance_norm(input, running_mean, running_var, weight, bias, training() || (!track_running_stats), (is_given(momentum)) ? value(momentum) : 0, eps) : select(instance_norm(unsqueeze(input, 0), running_mean, running_var, weight, bias, training() || (!track_running_stats), (is_given(momentum)) ? value(momentum) : 0, eps), 0, 0);
   }
 
  private:
@@ -722,6 +724,7 @@ class InstanceNorm3d final : public Module {
 
   double eps;
   std::optional<Scalar> momentum;
+  bool track_running_stats;
   double batched;
 };
 

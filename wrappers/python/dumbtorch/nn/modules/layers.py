@@ -593,7 +593,7 @@ class InstanceNorm1d(_InstanceNorm):
             raise ValueError(f"expected input's size at dim={(input.dim() - 3) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (input.dim() - 3) + 1)}.")
         if not (self.affine or (_ops.tensor_size(input, (input.dim() - 3) + 1) == self.num_features)):
             warn_each(f"input's size at dim={(input.dim() - 3) + 1} does not match num_features. You can silence this warning by not passing in num_features, which is not used because affine=False")
-        return _ops.instance_norm(input, running_mean, running_var, weight, bias, self.training or (running_mean is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (input.dim() == 3) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), running_mean, running_var, weight, bias, self.training or (running_mean is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
+        return _ops.instance_norm(input, running_mean, running_var, weight, bias, self.training or (not self.track_running_stats), self.momentum if (self.momentum is not None) else 0, self.eps) if (input.dim() == 3) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), running_mean, running_var, weight, bias, self.training or (not self.track_running_stats), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
 
 
 class InstanceNorm2d(_InstanceNorm):
@@ -627,7 +627,7 @@ class InstanceNorm2d(_InstanceNorm):
             raise ValueError(f"expected input's size at dim={(input.dim() - 4) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (input.dim() - 4) + 1)}.")
         if not (self.affine or (_ops.tensor_size(input, (input.dim() - 4) + 1) == self.num_features)):
             warn_each(f"input's size at dim={(input.dim() - 4) + 1} does not match num_features. You can silence this warning by not passing in num_features, which is not used because affine=False")
-        return _ops.instance_norm(input, running_mean, running_var, weight, bias, self.training or (running_mean is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (input.dim() == 4) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), running_mean, running_var, weight, bias, self.training or (running_mean is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
+        return _ops.instance_norm(input, running_mean, running_var, weight, bias, self.training or (not self.track_running_stats), self.momentum if (self.momentum is not None) else 0, self.eps) if (input.dim() == 4) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), running_mean, running_var, weight, bias, self.training or (not self.track_running_stats), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
 
 
 class InstanceNorm3d(_InstanceNorm):
@@ -661,7 +661,7 @@ class InstanceNorm3d(_InstanceNorm):
             raise ValueError(f"expected input's size at dim={(input.dim() - 5) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (input.dim() - 5) + 1)}.")
         if not (self.affine or (_ops.tensor_size(input, (input.dim() - 5) + 1) == self.num_features)):
             warn_each(f"input's size at dim={(input.dim() - 5) + 1} does not match num_features. You can silence this warning by not passing in num_features, which is not used because affine=False")
-        return _ops.instance_norm(input, running_mean, running_var, weight, bias, self.training or (running_mean is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (input.dim() == 5) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), running_mean, running_var, weight, bias, self.training or (running_mean is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
+        return _ops.instance_norm(input, running_mean, running_var, weight, bias, self.training or (not self.track_running_stats), self.momentum if (self.momentum is not None) else 0, self.eps) if (input.dim() == 5) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), running_mean, running_var, weight, bias, self.training or (not self.track_running_stats), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
 
 
 class GroupNorm(Module):
