@@ -210,12 +210,13 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
     return tensor
 
 
-def _old_name(function):
+def _make_deprecate(function):
     """PyTorch's first names, without the underscore, which it still has."""
+
+    name = function.__name__
 
     @functools.wraps(function)
     def old(*args, **kwargs):
-        name = function.__name__
         warnings.warn(
             f"`nn.init.{name[:-1]}` is now deprecated in favor of `nn.init.{name}`.",
             FutureWarning,
@@ -223,17 +224,25 @@ def _old_name(function):
         )
         return function(*args, **kwargs)
 
+    old.__name__ = name[:-1]
     return old
 
 
-uniform = _old_name(uniform_)
-normal = _old_name(normal_)
-constant = _old_name(constant_)
-eye = _old_name(eye_)
-dirac = _old_name(dirac_)
-xavier_uniform = _old_name(xavier_uniform_)
-xavier_normal = _old_name(xavier_normal_)
-kaiming_uniform = _old_name(kaiming_uniform_)
-kaiming_normal = _old_name(kaiming_normal_)
-orthogonal = _old_name(orthogonal_)
-sparse = _old_name(sparse_)
+uniform = _make_deprecate(uniform_)
+normal = _make_deprecate(normal_)
+constant = _make_deprecate(constant_)
+eye = _make_deprecate(eye_)
+dirac = _make_deprecate(dirac_)
+xavier_uniform = _make_deprecate(xavier_uniform_)
+xavier_normal = _make_deprecate(xavier_normal_)
+kaiming_uniform = _make_deprecate(kaiming_uniform_)
+kaiming_normal = _make_deprecate(kaiming_normal_)
+orthogonal = _make_deprecate(orthogonal_)
+sparse = _make_deprecate(sparse_)
+
+# What PyTorch's are made of, which programs call.
+_no_grad_fill_ = constant_
+_no_grad_zero_ = zeros_
+_no_grad_uniform_ = uniform_
+_no_grad_normal_ = normal_
+_no_grad_trunc_normal_ = trunc_normal_

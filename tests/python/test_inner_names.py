@@ -1,0 +1,87 @@
+"""Names inside PyTorch that programs call all the same."""
+
+import warnings
+
+import dumbtorch as dt
+import pytest
+
+
+def weights(t, gates, bias=True):
+    shapes = [(gates * 3, 2), (gates * 3, 3)] + [(gates * 3,)] * (2 if bias else 0)
+    return [(t.arange(float(t.zeros(s).numel())).reshape(s) - 5) / 16 for s in shapes]
+
+
+def step(t):
+    return t.arange(8.0).reshape(4, 1, 2) / 8
+
+
+FUNCTIONS = {
+    "lstm": lambda t: t._VF.lstm(
+        step(t), (t.zeros(1, 1, 3), t.ones(1, 1, 3)), weights(t, 4), True, 1, 0.0, False, False, False
+    ),
+    "gru": lambda t: t._VF.gru(
+        step(t), t.ones(1, 1, 3), weights(t, 3, False), False, 1, 0.0, True, False, False
+    ),
+    "rnn_tanh": lambda t: t._VF.rnn_tanh(
+        step(t), t.ones(1, 4, 3), weights(t, 1), True, 1, 0.0, False, False, True
+    ),
+    "rnn_relu": lambda t: t._VF.rnn_relu(
+        step(t)[:, 0], t.tensor([2, 1, 1]), t.ones(1, 2, 3), weights(t, 1), True, 1, 0.0, False, False
+    ),
+    "lstm_cell": lambda t: t._VF.lstm_cell(
+        step(t)[0], (t.zeros(1, 3), t.ones(1, 3)), *weights(t, 4)
+    ),
+    "gru_cell": lambda t: t._VF.gru_cell(step(t)[0], t.ones(1, 3), *weights(t, 3)),
+    "rnn_tanh_cell": lambda t: t._VF.rnn_tanh_cell(step(t)[0], t.ones(1, 3), *weights(t, 1)),
+    "rnn_relu_cell": lambda t: t._VF.rnn_relu_cell(step(t)[0], t.ones(1, 3), *weights(t, 1)),
+    "split": lambda t: t._VF.split(t.arange(5), 2),
+    "addmm": lambda t: t._VF.addmm(t.ones(2), t.ones(3, 2), t.ones(2, 2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions(name, both, same):
+    same(*both(FUNCTIONS[name]))
+
+
+def test_the_module_of_functions():
+    from dumbtorch import _VF
+
+    assert _VF.lstm is dt.lstm
+    with pytest.raises(AttributeError):
+        _VF.Tensor  # noqa: B018
+
+
+def test_initial_values(both, same):
+    def run(t):
+        x = t.zeros(2, 2, requires_grad=True)
+        init = t.nn.init
+        filled = init._no_grad_fill_(x, 3.0) is x, x.tolist()
+        drawn = [
+            init._no_grad_uniform_(t.empty(100), -1.0, 1.0),
+            init._no_grad_normal_(t.empty(100), 5.0, 0.5),
+            init._no_grad_trunc_normal_(t.empty(100), 0.0, 1.0, -0.5, 0.5),
+        ]
+        between = [(-1, 1), (0, 10), (-0.5, 0.5)]
+        inside = [
+            bool(((y >= a) & (y <= b)).all()) for y, (a, b) in zip(drawn, between, strict=True)
+        ]
+        return *filled, inside, init._no_grad_zero_(x)
+
+    same(*both(run))
+
+
+def test_older_names_of_initial_values(both):
+    def run(t):
+        def mine_(x, y=1):
+            return x + y
+
+        older = t.nn.init._make_deprecate(mine_)
+        with warnings.catch_warnings(record=True) as given:
+            warnings.simplefilter("always")
+            result = older(1, y=2)
+        said = [(w.category, str(w.message)) for w in given]
+        return older.__name__, result, said, t.nn.init.xavier_uniform.__name__
+
+    ours, theirs = both(run)
+    assert ours == theirs
