@@ -85,3 +85,16 @@ def test_older_names_of_initial_values(both):
 
     ours, theirs = both(run)
     assert ours == theirs
+
+
+@pytest.mark.skipif(dt.cuda.is_available(), reason="there is a GPU")
+def test_states_of_generators_without_a_gpu(both):
+    def run(t):
+        state = t.zeros(16, dtype=t.uint8)
+        nothing = t.cuda.set_rng_state(state), t.cuda.set_rng_state(state, 1)
+        return *nothing, t.cuda.set_rng_state_all([state]), t.cuda.get_rng_state_all()
+
+    ours, theirs = both(run)
+    assert ours == theirs
+    with pytest.raises(RuntimeError, match="'cuda:0' is not available"):
+        dt.cuda.get_rng_state()

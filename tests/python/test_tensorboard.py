@@ -63,6 +63,7 @@ def fields(message):
 def values(path):
     """(step, tag, fields of the value) of each event but the first."""
     first, *events = map(fields, records(path))
+    events = [event for event in events if 5 in event]
     assert first[3] == [b"brain.Event:2"] and first[1][0] > 1e9
     for event in events:
         ((value,),) = fields(event[5][0]).values()
@@ -102,6 +103,51 @@ def test_curves(written):
 
     expected = [(3, "loss", 0.5), (1 << 40, "Straße", -1.25), (0, "at the beginning", float("inf"))]
     assert [(step, tag, v[2][0]) for step, tag, v in written(use)] == expected
+
+
+def test_curves_of_the_new_style(written):
+    def use(writer):
+        writer.add_scalar("loss", 0.1, 3, None, True)
+        writer.add_scalar("loss", dt.tensor(0.1).double(), 4, new_style=True, double_precision=True)
+
+    single, double = (value for _, _, value in written(use))
+    assert 2 not in single
+    for value in (single, double):
+        assert fields(fields(value[9][0])[1][0]) == {1: [b"scalars"]}
+    assert fields(single[8][0]) == {1: [1], 5: [struct.pack("<f", 0.1)]}
+    assert fields(double[8][0]) == {1: [2], 6: [struct.pack("<d", dt.tensor(0.1).item())]}
+
+
+def test_a_run_that_goes_on(tmp_path):
+    with SummaryWriter(tmp_path, "", 7, 10, 120, ".x") as writer:
+        assert (writer.max_queue, writer.flush_secs, writer.filename_suffix) == (10, 120, ".x")
+        writer.add_scalar("loss", 1.0, 7)
+    (path,) = tmp_path.iterdir()
+    _, version, start, event = map(fields, records(path))
+    assert (version[2], version[3]) == ([7], [b"brain.Event:2"])
+    assert (start[2], fields(start[7][0])) == ([7], {1: [1]})
+    assert event[2] == [7]
+
+
+def test_a_closed_writer_begins_another_file(tmp_path):
+    writer = SummaryWriter(tmp_path, purge_step=3)
+    writer.close()
+    writer.close()
+    writer.flush()
+    (first,) = tmp_path.iterdir()
+    writer.add_scalar("loss", 1.0, 5)
+    writer.close()
+    (second,) = set(tmp_path.iterdir()) - {first}
+    assert [(step, tag) for step, tag, _ in values(second)] == [(5, "loss")]
+    assert len(list(records(second))) == 2
+
+
+def test_events_reach_the_file_in_time(tmp_path):
+    writer = SummaryWriter(tmp_path, flush_secs=0)
+    writer.add_scalar("loss", 1.0, 5)
+    (path,) = tmp_path.iterdir()
+    assert len(list(records(path))) == 2
+    writer.close()
 
 
 def test_histograms(written):
@@ -202,8 +248,10 @@ def test_hyperparameters(tmp_path):
     with SummaryWriter(tmp_path) as writer:
         settings = {"lr": 0.5, "kind": "adam", "on": True, "none": None, "x": dt.tensor(2.0)}
         writer.add_hparams(settings, {"loss": 0.25}, {"kind": ["adam", "sgd"]}, "first", 3)
-        for wrong in (([], {}), ({}, []), ({"a": 1}, {}, {"a": ["b"]})):
-            with pytest.raises(TypeError):
+        both = "hparam_dict and metric_dict should be dictionary."
+        same = r"parameter: hparam_domain_discrete\[a\] should be a list of same type as hparam_dict\[a\]."
+        for said, *wrong in ((both, [], {}), (both, {}, []), (same, {"a": 1}, {}, {"a": ["b"]})):
+            with pytest.raises(TypeError, match=said):
                 writer.add_hparams(*wrong)
         with pytest.raises(ValueError, match="int, float, str, bool, or torch.Tensor"):
             writer.add_hparams({"a": [1]}, {})

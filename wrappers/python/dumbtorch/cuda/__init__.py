@@ -150,8 +150,9 @@ def get_rng_state_all() -> list:
 
 
 def set_rng_state(new_state, device="cuda") -> None:
-    """Continues where get_rng_state was called."""
-    default_generator(_where(device)).set_state(new_state)
+    """Continues where get_rng_state was called; without a device, does nothing."""
+    if is_available():
+        default_generator(_where(device)).set_state(new_state)
 
 
 def set_rng_state_all(new_states) -> None:

@@ -4,13 +4,15 @@ An event file is a row of records: the length of the data (8 bytes), its checksu
 each, little-endian). Checksums are CRC-32C, masked (`_masked`). The data are messages of protocol buffers, of which the
 first says the file's version:
 
-    Event    1: wall_time (double), 2: step (int64), 3: file_version (string), 5: summary (Summary)
+    Event    1: wall_time (double), 2: step (int64), 3: file_version (string), 5: summary (Summary),
+             7: session_log {1: status (1: a start)}
     Summary  1: value (Value, repeated)
     Value    1: tag (string), 2: simple_value (float), 4: image (Image), 5: histo (Histogram), 8: tensor (Tensor),
              9: metadata (Metadata)
     Image    1: height, 2: width, 3: colorspace (channels), 4: encoded_image_string (a PNG file)
     Histogram  1: min, 2: max, 3: num, 4: sum, 5: sum_squares (doubles), 6: bucket_limit, 7: bucket (packed doubles)
-    Tensor   1: dtype (7: strings), 2: shape {2: {1: size}}, 8: string_val (bytes, repeated)
+    Tensor   1: dtype (1: floats, 2: doubles, 7: strings), 2: shape {2: {1: size}}, 5: float_val, 6: double_val
+             (packed), 8: string_val (bytes, repeated)
     Metadata 1: plugin {1: name (string), 2: content (bytes)}
 
 Hyperparameters are the content of three values without numbers (`_hyperparameters`): of messages
@@ -131,10 +133,10 @@ def _ordered(x, dataformats: str, known: tuple[str, ...]):
 
 def _hyperparameters(given: dict, metrics: dict, domains: dict) -> dict[str, bytes]:
     """The contents of the three values that hyperparameters are, by tag."""
-    named = {"hparam_dict": given, "metric_dict": metrics, "hparam_domain_discrete": domains}
-    for name, values in named.items():
-        if not isinstance(values, dict):
-            raise TypeError(f"parameter: {name} should be a dictionary, nothing logged.")
+    if type(given) is not dict or type(metrics) is not dict:
+        raise TypeError("hparam_dict and metric_dict should be dictionary.")
+    if not isinstance(domains, dict):
+        raise TypeError("parameter: hparam_domain_discrete should be a dictionary, nothing logged.")
     experiment, start = b"", b""
     for name, value in given.items():
         if value is None:
@@ -168,37 +170,83 @@ class SummaryWriter:
 
     with SummaryWriter("runs/first") as writer:
         writer.add_scalar("loss", loss, step)
+
+    What is there of `purge_step` and later steps is hidden. Events reach the file after `flush_secs` at the latest,
+    when another one is added; `max_queue` changes nothing.
     """
 
     _numbers = itertools.count()
 
-    def __init__(self, log_dir=None, comment: str = "", *, filename_suffix: str = ""):
-        self._suffix = filename_suffix
-        self._others: dict[str, SummaryWriter] = {}  # by folder: a curve of several in one picture
+    def __init__(
+        self,
+        log_dir=None,
+        comment: str = "",
+        purge_step: int | None = None,
+        max_queue: int = 10,
+        flush_secs: int = 120,
+        filename_suffix: str = "",
+    ):
         host = socket.gethostname()
         if log_dir is None:
             log_dir = os.path.join("runs", time.strftime("%b%d_%H-%M-%S_") + host + comment)
-        self.log_dir = os.fspath(log_dir)
+        self.log_dir, self.filename_suffix = os.fspath(log_dir), filename_suffix
+        self.purge_step, self.max_queue, self.flush_secs = purge_step, max_queue, flush_secs
+        self._open()
+
+    def _open(self) -> None:
+        """Begins a file, whose first event is the format's version."""
+        self._others: dict[str, SummaryWriter] = {}  # by folder: a curve of several in one picture
         os.makedirs(self.log_dir, exist_ok=True)
+        host = socket.gethostname()
         name = f"events.out.tfevents.{int(time.time()):010d}.{host}.{os.getpid()}.{next(self._numbers)}"
-        self._file = open(os.path.join(self.log_dir, name + filename_suffix), "xb")
-        self._file.write(_record(_double(1, time.time()) + _bytes(3, b"brain.Event:2")))
+        self._file = open(os.path.join(self.log_dir, name + self.filename_suffix), "xb")
+        self._flushed = time.time()
+        self._write(_bytes(3, b"brain.Event:2"))
+        if self.purge_step is not None:
+            self._write(_bytes(3, b"brain.Event:2"), self.purge_step)
+            self._write(_bytes(7, _whole(1, 1)), self.purge_step)
+            self.purge_step = None
+
+    def _write(self, event: bytes, global_step=None, walltime=None) -> None:
+        now = time.time()
+        head = _double(1, now if walltime is None else walltime)
+        head += b"" if global_step is None else _whole(2, int(global_step))
+        self._file.write(_record(head + event))
+        if now - self._flushed > self.flush_secs:
+            self.flush()
 
     def _add(self, tag: str, value: bytes, global_step, walltime) -> None:
-        event = _double(1, time.time() if walltime is None else walltime)
-        event += _whole(2, int(global_step or 0))
-        self._file.write(_record(event + _bytes(5, _bytes(1, _bytes(1, tag.encode()) + value))))
+        if self._file.closed:
+            self._open()
+        summary = _bytes(1, _bytes(1, tag.encode()) + value)
+        self._write(_bytes(5, summary), global_step or 0, walltime)
 
-    def add_scalar(self, tag: str, scalar_value, global_step=None, walltime=None) -> None:
-        """A point of a curve."""
-        self._add(tag, _float(2, float(scalar_value)), global_step, walltime)
+    def add_scalar(
+        self,
+        tag: str,
+        scalar_value,
+        global_step=None,
+        walltime=None,
+        new_style: bool = False,
+        double_precision: bool = False,
+    ) -> None:
+        """A point of a curve; in the new style as a tensor, which may have double precision."""
+        x = float(scalar_value)
+        value = _float(2, x)
+        if new_style:
+            kind, field, code = (2, 6, "<d") if double_precision else (1, 5, "<f")
+            tensor = _whole(1, kind) + _bytes(field, struct.pack(code, x))
+            value = _bytes(8, tensor) + _bytes(9, _bytes(1, _bytes(1, b"scalars")))
+        self._add(tag, value, global_step, walltime)
 
     def add_scalars(self, main_tag: str, tag_scalar_dict, global_step=None, walltime=None) -> None:
         """Points of several curves in one picture, each in a folder of its own."""
         for tag, value in tag_scalar_dict.items():
             folder = os.path.join(self.log_dir, f"{main_tag.replace('/', '_')}_{tag}")
             if folder not in self._others:
-                self._others[folder] = SummaryWriter(folder, filename_suffix=self._suffix)
+                self._others[folder] = SummaryWriter(
+                    folder, flush_secs=self.flush_secs, filename_suffix=self.filename_suffix
+                )
             self._others[folder].add_scalar(main_tag, value, global_step, walltime)
 
     def add_hparams(
@@ -285,9 +333,12 @@ class SummaryWriter:
         """What was added is in the files."""
         for writer in self._others.values():
             writer.flush()
-        self._file.flush()
+        if not self._file.closed:
+            self._file.flush()
+            self._flushed = time.time()
 
     def close(self) -> None:
+        """Ends the file; what is added later goes into another one."""
         for writer in self._others.values():
             writer.close()
         self._file.close()
