@@ -31,7 +31,7 @@ _KEYS = {
 }  # fmt: skip
 _PYTHON_KEYS = {
     "check", "optional", "tuples", "words", "renamed", "set", "kept", "attributes", "given", "frozen", "any_arguments",
-    "forward", "warn_input", "constructors",
+    "older", "forward", "warn_input", "constructors",
 }  # fmt: skip
 _STATE_KEYS = {"shape", "init", "when", "dtype"}
 
@@ -152,6 +152,7 @@ def _python(names, args, inputs, row: dict, document) -> PythonLayer:
         renamed=row.get("renamed", {}),
         set=row.get("set", {}),
         kept=row.get("kept", {}),
+        older=tuple(row.get("older", ())),
         attributes=row.get("attributes", {}),
         given=row.get("given", {}),
         frozen=row.get("frozen", ""),
@@ -213,7 +214,13 @@ def _check_names(layer: Layer) -> None:
     known |= set(python_bases.attributes(layer.name))
     texts = [*(c.condition for c in python.checks), *python.set.values(), python.forward or "0"]
     texts += [*python.tuples, *python.given.values(), python.frozen or "0"]
-    texts += [*python.renamed, *python.renamed.values(), *python.kept, *python.attributes.values()]
+    texts += [
+        *python.older,
+        *python.renamed,
+        *python.renamed.values(),
+        *python.kept,
+        *python.attributes.values(),
+    ]
     texts += [condition for condition, _ in python.warn_input]
     for text in [*texts, *(condition for condition, _ in layer.extra_repr)]:
         _refuse_unknown(text, known)

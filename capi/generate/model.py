@@ -292,6 +292,7 @@ class PythonLayer:
     set: dict[str, str] = field(default_factory=dict)  # what an argument becomes
     kept: dict[str, str] = field(default_factory=dict)  # the attribute that keeps an argument
     attributes: dict[str, str] = field(default_factory=dict)  # further ones
+    older: tuple[str, ...] = ()  # arguments that whole modules in old files lack
     given: dict[str, str] = field(default_factory=dict)  # the argument that may hold a parameter
     frozen: str = ""  # the argument that says whether its parameters are not trained
     any_arguments: bool = False  # whether its constructor takes them and leaves them alone

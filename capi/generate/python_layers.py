@@ -111,6 +111,10 @@ def _class(schema: Schema, layer: Layer) -> str:
         lines += ["", f'{INDENT}_activation = "{layer.activation}"']
     if layer.relu_limit:
         lines += ["", f"{INDENT}_limit = {_LIMITS.get(layer.relu_limit, layer.relu_limit)}"]
+    if layer.python.older:
+        had = {a.name: python.default(a) for a in layer.python.args}
+        older = ", ".join(f'"{name}": {had[name]}' for name in layer.python.older)
+        lines += ["", f"{INDENT}_older = {{{older}}}"]
     inherited = _inherited(schema, base.name)
     for name, method in _methods(schema, layer, base.name, base.given).items():
         lines += ["", *indented(method)] if method and method != inherited.get(name) else []

@@ -175,3 +175,71 @@ def test_a_class_of_ones_own_keeps_its_numbers_and_has_its_step(both):
         return [state["step"] for state in opt.state.values()]
 
     assert run(dt) == [3] == both(run)[1]
+
+
+# Modules in files of before they had a setting, and the setting.
+OLDER = {
+    "Softmax": ("dim", lambda nn: nn.Softmax(1)),
+    "Softmin": ("dim", lambda nn: nn.Softmin(1)),
+    "LogSoftmax": ("dim", lambda nn: nn.LogSoftmax(1)),
+    "Conv1d": ("padding_mode", lambda nn: nn.Conv1d(2, 3, 1)),
+    "ConvTranspose2d": ("padding_mode", lambda nn: nn.ConvTranspose2d(2, 3, 1)),
+    "AvgPool3d": ("padding", lambda nn: nn.AvgPool3d(2)),
+    "AvgPool3d of all": ("ceil_mode", lambda nn: nn.AvgPool3d(2)),
+    "AvgPool3d of some": ("count_include_pad", lambda nn: nn.AvgPool3d(2, count_include_pad=False)),
+    "LSTM": ("proj_size", lambda nn: nn.LSTM(2, 3)),
+    "GRU": ("proj_size", lambda nn: nn.GRU(2, 3)),
+    "MultiheadAttention": ("_qkv_same_embed_dim", lambda nn: nn.MultiheadAttention(4, 2)),
+    "encoder": ("activation", lambda nn: nn.TransformerEncoderLayer(4, 2, 8)),
+    "decoder": ("activation", lambda nn: nn.TransformerDecoderLayer(4, 2, 8)),
+    "Linear": ("_non_persistent_buffers_set", lambda nn: nn.Linear(2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", OLDER)
+def test_whole_modules_of_old_files(name):
+    setting, make = OLDER[name]
+    found = []
+    for t in (dt, torch):
+        module = make(t.nn)
+        state = {k: v for k, v in module.__dict__.items() if k != setting}
+        again = type(module).__new__(type(module))
+        again.__setstate__(state)
+        value = getattr(again, setting)
+        found.append(getattr(value, "__name__", value))
+    assert found[0] == found[1]
+
+
+def test_an_activation_that_is_a_module_stays():
+    for t in (dt, torch):
+        layer = t.nn.TransformerEncoderLayer(4, 2, 8, activation=t.nn.GELU())
+        assert isinstance(pickle.loads(pickle.dumps(layer)).activation, t.nn.GELU)
+
+
+LATER = "amsgrad maximize foreach capturable differentiable fused nesterov centered decoupled_weight_decay".split()
+OPTIMIZERS = "Adam AdamW SGD RMSprop Adagrad Adadelta Adamax ASGD NAdam RAdam Rprop".split()
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_whole_optimizers_of_old_files(name):
+    found = []
+    for t in (dt, torch):
+        p = t.nn.Parameter(t.ones(3))
+        kind = getattr(t.optim, name)
+        optimizer = kind([p], lr=0.1)
+        p.grad = t.full((3,), 0.5)
+        optimizer.step()
+        state = dict(optimizer.__getstate__())
+        groups = state["param_groups"]
+        state["param_groups"] = [
+            {k: v for k, v in group.items() if k not in LATER} for group in groups
+        ]
+        again = kind.__new__(kind)
+        again.__setstate__(state)
+        p.grad = t.full((3,), 0.5)
+        again.step()
+        settings = {k: v or None for k, v in again.param_groups[0].items() if k != "params"}
+        found.append((settings, p.tolist()))
+    (ours, mine), (theirs, truth) = found
+    assert ours == theirs
+    assert mine == pytest.approx(truth, rel=1e-6)

@@ -85,6 +85,11 @@ class _RequiredParameter:
 required = _RequiredParameter()  # the default of a setting that each group has to have
 
 
+@functools.cache
+def _usual_settings(kind: type) -> dict:
+    return kind([_ops.empty((0,))]).defaults
+
+
 class Optimizer:
     """Base class. Subclasses have a row of the library's, or write step() themselves."""
 
@@ -134,7 +139,11 @@ class Optimizer:
         return kept | {"_wide": self._wide} if self._wide else kept
 
     def __setstate__(self, state: dict) -> None:
+        """Takes what a pickle has kept; settings that an older one lacks get their defaults."""
         self.__dict__.update(state)
+        own = next(kind for kind in type(self).__mro__ if kind.__module__.startswith(__package__))
+        for group in self.param_groups if hasattr(own, "_row") else ():
+            group.update(_usual_settings(own) | group)
 
     def add_param_group(self, param_group: dict) -> None:
         """Adds parameters with settings of their own; what is not set comes from the defaults."""

@@ -29,6 +29,8 @@ class MultiheadAttention(Module):
         batch_first: Whether dimension 0 of inputs and output is the batch, and 1 the position.
     """
 
+    _older = {"_qkv_same_embed_dim": True}
+
     def __init__(
         self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False,
         kdim=None, vdim=None, batch_first=False, device=None, dtype=None,

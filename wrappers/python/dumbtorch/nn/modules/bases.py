@@ -18,6 +18,8 @@ _PADDING_WORDS = "valid", "same"
 class _ConvNd(Module):
     """What convolutions have in common, of any number of dimensions: settings as tuples, a weight and a bias."""
 
+    _older = {"padding_mode": "zeros"}
+
     def __init__(
         self, in_channels, out_channels, kernel_size, stride, padding, dilation, transposed,
         output_padding, groups, bias, padding_mode, device=None, dtype=None,

@@ -1628,6 +1628,8 @@ class Softmin(Module):
         dim: The dimension.
     """
 
+    _older = {"dim": None}
+
     def __init__(self, dim=None):
         super().__init__()
         self.dim = dim
@@ -1645,6 +1647,8 @@ class Softmax(Module):
     Args:
         dim: The dimension.
     """
+
+    _older = {"dim": None}
 
     def __init__(self, dim=None):
         super().__init__()
@@ -1675,6 +1679,8 @@ class LogSoftmax(Module):
     Args:
         dim: The dimension.
     """
+
+    _older = {"dim": None}
 
     def __init__(self, dim=None):
         super().__init__()
@@ -2395,6 +2401,8 @@ class AvgPool3d(_AvgPoolNd):
         count_include_pad: Whether padding counts in the divisor.
         divisor_override: The divisor to use instead of the window's size.
     """
+
+    _older = {"padding": 0, "ceil_mode": False, "count_include_pad": True}
 
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
         super().__init__()

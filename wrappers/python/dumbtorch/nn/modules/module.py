@@ -62,6 +62,7 @@ class Module(StateDict):
     training: bool
     call_super_init = False  # True: __init__ hands its arguments on to the next base class
     dump_patches = False
+    _older: dict = {}  # settings that whole modules in old files lack, and what they were then
 
     def __init__(self, *args, **kwargs):
         if not self.call_super_init:
@@ -110,6 +111,10 @@ class Module(StateDict):
     def __setstate__(self, state: dict) -> None:
         """Takes what a pickle or a copy has kept."""
         self.__dict__.update(state)
+        self.__dict__.setdefault("_non_persistent_buffers_set", set())
+        for name, value in self._older.items():
+            if not hasattr(self, name):
+                self.__dict__[name] = value
 
     def __getattr__(self, name):
         # Called only for what is not an ordinary attribute.

@@ -64,6 +64,8 @@ def apply_permutation(tensor, permutation, dim=1):
 class RNNBase(Module):
     """What RNN, LSTM and GRU share: settings, weights, and the reading of their inputs."""
 
+    _older = {"proj_size": 0}
+
     def __init__(
         self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False,
         dropout=0.0, bidirectional=False, proj_size=0, device=None, dtype=None,

@@ -44,6 +44,8 @@ class _Layer(Module):
     """What the layers of encoders and decoders share: parts that are added to what they are applied to,
     with a norm before or after that."""
 
+    _older = {"activation": functional.relu}
+
     def __init__(
         self, attentions, d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps,
         batch_first, norm_first, bias, device, dtype,
