@@ -206,12 +206,29 @@ def test_a_block_with_a_device_ends_where_it_began(monkeypatch):
 @pytest.mark.parametrize(
     ("place", "why"), [("meta", "tensors have memory here"), ("mps", "none for Apple's")]
 )
-def test_devices_that_are_not_here(place, why):
+def test_devices_that_are_not_here(place, why, tmp_path):
+    dt.save(dt.ones(2), tmp_path / "x.pt")
     for call in (
         lambda: dt.device(place),
         lambda: dt.ones(2).to(place),
         lambda: dt.ones(2, device=place + ":0"),
+        lambda: dt.ones(2).to(device=place),
+        lambda: dt.ones(2).new_zeros(2, device=place),
+        lambda: dt.tensor([1.0], device=place),
+        lambda: dt.arange(2, device=place),
+        lambda: dt.rand(2, device=place),
+        lambda: dt.zeros_like(dt.ones(2), device=place),
+        lambda: dt.UntypedStorage(2, device=place),
+        lambda: dt.Generator(place),
+        lambda: dt.set_default_device(place),
         lambda: dt.nn.Linear(1, 1).to(place),
+        lambda: dt.nn.Linear(1, 1).to_empty(device=place),
+        lambda: dt.nn.Linear(1, 1, device=place),
+        lambda: dt.nn.LSTM(1, 1, device=place),
+        lambda: dt.nn.LazyLinear(1, device=place),
+        lambda: dt.nn.UninitializedParameter(device=place),
+        lambda: dt.load(tmp_path / "x.pt", map_location=place),
+        lambda: dt.load(tmp_path / "x.pt", map_location={"cpu": place}),
     ):
         with pytest.raises(RuntimeError, match=f"Expected one of cpu, cuda device type.*{why}"):
             call()

@@ -135,7 +135,7 @@ DTYPE.update({float: float64.number, int: int64.number, bool: bool_.number})
 
 
 # Why some of PyTorch's devices are not here.
-_WITHOUT = {
+WITHOUT = {
     "meta": "; tensors have memory here: nn.utils.skip_init makes a module without initialising it, and "
     "load_state_dict(assign=True) puts other tensors in the place of its own",
     "mps": "; there are kernels for CPUs and for NVIDIA's GPUs, and none for Apple's",
@@ -170,7 +170,7 @@ class device:
         if type not in _enums.DEVICE_TYPE:
             known = ", ".join(_enums.DEVICE_TYPE)
             said = f"Expected one of {known} device type at start of device string: {type}"
-            raise RuntimeError(said + _WITHOUT.get(type, ""))
+            raise RuntimeError(said + WITHOUT.get(type, ""))
         if index is not None and index < 0:
             raise RuntimeError("Device index must not be negative")
         self.type, self.index = type, index

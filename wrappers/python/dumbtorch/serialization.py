@@ -18,7 +18,7 @@ from . import _ops, safetensors
 from ._creation import frombuffer
 from ._native import ffi, lib
 from ._runtime import NULL, keep_alive, wrap
-from ._types import bool_, uint8
+from ._types import WITHOUT, bool_, device, uint8
 
 _MAGIC = 0x1950A86A20F9469CFC6C  # files before PyTorch 1.6 begin with it
 _LEGACY_PROTOCOL = 1001
@@ -300,6 +300,8 @@ def _restorer(map_location):
     if map_location is None:
         return default_restore_location
     if isinstance(map_location, dict):
+        for to in map_location.values():
+            _refuse_absent(str(to))
         return lambda storage, where: default_restore_location(
             storage, map_location.get(where, where)
         )
@@ -311,7 +313,14 @@ def _restorer(map_location):
 
         return call
     to = os.fsdecode(map_location) if isinstance(map_location, bytes) else str(map_location)
+    _refuse_absent(to)
     return lambda storage, where: default_restore_location(storage, to)
+
+
+def _refuse_absent(location: str) -> None:
+    """Says of a device of PyTorch's that is not here why it is not."""
+    if location.partition(":")[0] in WITHOUT:
+        device(location)
 
 
 def default_restore_location(storage, location):
