@@ -7,6 +7,7 @@ import math
 from ... import _ops
 from ...autograd.grad_mode import no_grad
 from .. import init
+from ..functional import _output_padding
 from ..parameter import Parameter
 from .module import Module
 from .utils import _reverse_repeat_tuple, _single
@@ -111,27 +112,9 @@ class _ConvTransposeNd(_ConvNd):
         self, input, output_size, stride, padding, kernel_size, num_spatial_dims, dilation=None
     ):
         """What is added to the smallest size that a result may have, so that it has output_size."""
-        if output_size is None:
-            return _single(self.output_padding)
-        n, sizes = num_spatial_dims, input.shape
-        first = 2 if input.dim() == n + 2 else 1
-        if len(output_size) == first + n:
-            output_size = output_size[first:]
-        if len(output_size) != n:
-            raise ValueError(
-                f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have {n} or {first + n} elements "
-                f"(got {len(output_size)})"
-            )
-        steps = zip(sizes[first:], stride, padding, kernel_size, dilation or (1,) * n, strict=True)
-        least = [(size - 1) * s - 2 * p + d * (k - 1) + 1 for size, s, p, k, d in steps]
-        most = [size + s - 1 for size, s in zip(least, stride, strict=True)]
-        added = [wanted - size for wanted, size in zip(output_size, least, strict=True)]
-        if any(not 0 <= a < s for a, s in zip(added, stride, strict=True)):
-            raise ValueError(
-                f"requested an output size of {output_size}, but valid sizes range from {least} to {most} (for an "
-                f"input of {input.size()[2:]})"
-            )
-        return added
+        steps = dilation or (1,) * num_spatial_dims
+        given = _single(self.output_padding)
+        return _output_padding(input, output_size, given, stride, padding, kernel_size, steps)
 
 
 class RNNCellBase(Module):
