@@ -185,6 +185,7 @@ from .schedule import (
     LRScheduler,
     MultiplicativeLR,
     _LRScheduler,
+    warn_outside_of_step,
 )
 
 __all__ = [
@@ -236,6 +237,7 @@ def _class(s: Schedule) -> str:
             "        super().__init__(optimizer, last_epoch)",
             "",
             "    def get_lr(self):",
+            "        warn_outside_of_step(self)",
             *starts,
             *_rates(s, s.lr),
             "",

@@ -86,3 +86,84 @@ def test_once_per_process(both):
 
     mine, theirs = both(run)
     assert mine == theirs == (True, False)
+
+
+def image(t, *sizes):
+    return t.arange(float(t.zeros(sizes).numel())).reshape(sizes)
+
+
+def schedule(t, kind=None, *given):
+    optimizer = t.optim.SGD([t.nn.Parameter(t.ones(1))], 0.1, momentum=0.5)
+    return getattr(t.optim.lr_scheduler, kind)(optimizer, *given)
+
+
+SCHEDULES = {
+    "StepLR": (1,),
+    "ExponentialLR": (0.9,),
+    "LambdaLR": (abs,),
+    "MultiplicativeLR": (abs,),
+    "CosineAnnealingWarmRestarts": (2,),
+    "CyclicLR": (0.1, 0.2),
+    "OneCycleLR": (0.1, 4),
+}
+# Of layers, schedules and loaders, each time.
+EACH_TIME = {
+    "InstanceNorm1d": lambda t: t.nn.InstanceNorm1d(3)(image(t, 2, 4, 5)),
+    "InstanceNorm2d without a batch": lambda t: t.nn.InstanceNorm2d(3)(image(t, 4, 5, 5)),
+    "InstanceNorm1d as named": lambda t: t.nn.InstanceNorm1d(4)(image(t, 2, 4, 5)),
+    "KLDivLoss": lambda t: t.nn.KLDivLoss()(image(t, 2, 2), image(t, 2, 2)),
+    "KLDivLoss of batches": lambda t: t.nn.KLDivLoss(reduction="batchmean")(image(t, 2, 2), image(t, 2, 2)),
+    "kl_div": lambda t: t.nn.functional.kl_div(image(t, 2), image(t, 2)),
+    "kl_div by position": lambda t: t.kl_div(image(t, 2), image(t, 2), 1),
+    "older kl_div": lambda t: t.nn.functional.kl_div(image(t, 2), image(t, 2), True),
+    "older mean": lambda t: t.nn.functional.mse_loss(image(t, 2), image(t, 2), reduction="elementwise_mean"),
+    "older mean of a layer": lambda t: t.nn.L1Loss(reduction="elementwise_mean")(image(t, 2), image(t, 2)),
+    "number of a mean": lambda t: t.nn._reduction.get_enum("elementwise_mean"),
+    "state_dict": lambda t: t.nn.Linear(1, 1).state_dict({}, "a.", True),
+    "dropout of one layer": lambda t: t.nn.LSTM(2, 3, dropout=0.5),
+    "DataLoader": lambda t: t.utils.data.DataLoader(range(3), num_workers=1000),
+    "pin_memory": lambda t: list(t.utils.data.DataLoader(range(3), pin_memory=True)),
+    "checkpoint": lambda t: t.utils.checkpoint.checkpoint(t.exp, t.ones(1), use_reentrant=True),
+    **{f"get_lr of {k}": lambda t, k=k, v=v: schedule(t, k, *v).get_lr() for k, v in SCHEDULES.items()},
+    **{f"step of {k}": lambda t, k=k, v=v: schedule(t, k, *v) for k, v in SCHEDULES.items()},
+    "SWALR": lambda t: t.optim.swa_utils.SWALR(t.optim.SGD([t.nn.Parameter(t.ones(1))], 0.1), 0.05),
+}  # fmt: skip
+
+
+def given_by(f, t):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        f(t)
+    return [(w.category, str(w.message).partition(" (Triggered")[0]) for w in seen]
+
+
+@pytest.mark.parametrize("name", EACH_TIME)
+def test_what_is_warned_of_each_time(name, both):
+    if name == "pin_memory" and dt.cuda.is_available():
+        pytest.skip("there is a GPU")
+    mine, theirs = both(lambda t: given_by(EACH_TIME[name], t))
+    assert mine == theirs
+
+
+def test_positional_arguments_of_state_dicts(both):
+    def run(t):
+        into = {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            out = t.nn.Sequential(t.nn.Linear(1, 1)).state_dict(into, "a.", True)
+        return out is into, list(out), [x.requires_grad for x in out.values()]
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+@pytest.mark.parametrize(
+    "text", ["t.set_default_tensor_type('torch.FloatTensor')", "t.ones(1).storage()"]
+)
+def test_what_is_warned_of_once(text):
+    """PyTorch has warned of storages by then, in files."""
+    dt.set_warn_always(True)
+    mine = given_by(lambda t: eval(text, {"t": t}), dt)
+    dt.set_warn_always(False)
+    assert [category for category, _ in mine] == [UserWarning]
+    assert "deprecated" in mine[0][1]

@@ -133,7 +133,7 @@ def max_pool1d_with_indices(input, kernel_size, stride=(), padding=0, dilation=1
 
 def kl_div(input, target, reduction=0, *, log_target=False):
     """nn.functional.kl_div."""
-    return functional.kl_div(input, target, reduction=_REDUCTIONS[reduction], log_target=log_target)
+    return _ops.kl_div(input, target, reduction=_REDUCTIONS[reduction], log_target=log_target)
 
 
 def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction=0):

@@ -10,6 +10,7 @@ from . import _fill, _missing, _of_complex, _ops, _spectral
 from ._native import lib
 from ._tensor_type import TensorBase, adopt
 from ._types import channels_last, contiguous_format, layout, strided
+from ._warning import warn_once
 
 NO_VOLATILE = "volatile was removed and now has no effect. Use `with torch.no_grad():` instead."
 _FORMATS = (contiguous_format, channels_last)
@@ -125,6 +126,12 @@ class TensorNames(TensorBase):
         """The memory behind the tensor as elements."""
         from .storage import TypedStorage
 
+        warn_once(
+            "typed storage",
+            "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage "
+            "class. This should only matter to you if you are using storages directly.  To access UntypedStorage "
+            "directly, use tensor.untyped_storage() instead of tensor.storage()",
+        )
         return TypedStorage(self)
 
     def untyped_storage(self):

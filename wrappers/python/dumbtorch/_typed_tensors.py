@@ -6,6 +6,7 @@ from . import _ops
 from ._tensor import Tensor
 from ._tensor_type import TensorBase
 from ._types import DTYPE, Size, device, dtype
+from ._warning import warn_once
 from .storage import UntypedStorage, is_count, memory_of
 
 
@@ -130,5 +131,10 @@ def set_default_tensor_type(t) -> None:
         )
     if not t.dtype.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
+    warn_once(
+        "default type",
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
+        "torch.set_default_device() as alternatives.",
+    )
     _ops.set_default_dtype(t.dtype)
     _ops.set_default_device(t._device_type)

@@ -7,6 +7,7 @@ from itertools import count
 from operator import index
 
 from . import _enums
+from ._warning import OLDER_MEAN, warn_of_older_mean
 
 
 class Choice(dict):
@@ -18,6 +19,9 @@ class Choice(dict):
         self.names = {number: value for value, number in values.items()}
 
     def __missing__(self, value):
+        if value == OLDER_MEAN and "mean" in self:
+            warn_of_older_mean(stacklevel=4)
+            return self["mean"]
         # PyTorch looks a reduction up, whatever it is.
         if not isinstance(value, str) and "reduction" not in self.name:
             raise TypeError(f"{self.name} must be str, not {type(value).__name__}")

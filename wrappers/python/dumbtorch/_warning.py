@@ -20,6 +20,17 @@ def warn_each(message: str, category=UserWarning, stacklevel: int = 3) -> None:
     warnings.warn(message, category, stacklevel=stacklevel)
 
 
+OLDER_MEAN = "elementwise_mean"  # what the reduction "mean" was called
+
+
+def warn_of_older_mean(stacklevel: int) -> None:
+    """Of that word."""
+    warn_each(
+        f"reduction='{OLDER_MEAN}' is deprecated. Please use reduction='mean' instead.",
+        stacklevel=stacklevel + 1,
+    )
+
+
 def warn_of_cycle() -> None:
     """Of a backward that records itself."""
     warn_once(

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
-
 from .._runtime import reduction_of
+from .._warning import OLDER_MEAN, warn_of_older_mean
 
-_NUMBERS = {"none": 0, "mean": 1, "elementwise_mean": 1, "sum": 2}
+_NUMBERS = {"none": 0, "mean": 1, OLDER_MEAN: 1, "sum": 2}
 
 
 def get_enum(reduction: str) -> int:
     """The number of a reduction."""
-    if reduction == "elementwise_mean":
-        warnings.warn(
-            "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.",
-            stacklevel=2,
-        )
+    if reduction == OLDER_MEAN:
+        warn_of_older_mean(stacklevel=2)
     if reduction not in _NUMBERS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return _NUMBERS[reduction]

@@ -6,7 +6,7 @@ import functools
 import warnings
 
 from .. import _grouped, _missing, _ops, _overloads, _reductions
-from .._runtime import is_index
+from .._runtime import is_index, reduction_of
 from .._tensor_type import TensorBase, into
 from .._warning import warn_each
 
@@ -292,6 +292,19 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
         return into(out, normalize, input, p, dim, eps)
     size = _reductions.norm(input, p, dim, True)
     return input / _ops.clamp_min(size, eps).expand_as(input)
+
+
+def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+    """The Kullback-Leibler divergence: target * (log(target) - input)."""
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce)
+    elif reduction == "mean":
+        warn_each(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides "
+            "only by the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the "
+            "same as 'batchmean' in the next major release."
+        )
+    return _ops.kl_div(input, target, reduction=reduction, log_target=log_target)
 
 
 def triplet_margin_with_distance_loss(

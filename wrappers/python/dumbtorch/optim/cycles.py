@@ -5,7 +5,14 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from .schedule import LRScheduler, check_optimizer, function_state, per_group, set_rate
+from .schedule import (
+    LRScheduler,
+    check_optimizer,
+    function_state,
+    per_group,
+    set_rate,
+    warn_outside_of_step,
+)
 
 
 def _even(x) -> float:
@@ -93,6 +100,7 @@ class CyclicLR(_WithMomentum):
         return _halved if self.mode == "triangular2" else _even
 
     def get_lr(self):
+        warn_outside_of_step(self)
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
@@ -197,6 +205,7 @@ class OneCycleLR(_WithMomentum):
         return phase, (self.last_epoch - start) / (phase["end_step"] - start)
 
     def get_lr(self):
+        warn_outside_of_step(self)
         if self.last_epoch > self.total_steps:
             raise ValueError(
                 f"Tried to step {self.last_epoch} times. The specified number of total steps is "
@@ -240,6 +249,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
+        warn_outside_of_step(self)
         height = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
 
@@ -258,7 +268,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         else:
             self._go_to(epoch)
         self.last_epoch = math.floor(epoch)
-        self._set_rates(self.get_lr())
+        self._set_rates(self._next_rates())
 
     def _update_lr(self, epoch=None) -> None:
         self.step(epoch)

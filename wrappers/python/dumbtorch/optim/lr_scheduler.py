@@ -14,6 +14,7 @@ from .schedule import (
     LRScheduler,
     MultiplicativeLR,
     _LRScheduler,
+    warn_outside_of_step,
 )
 
 __all__ = [
@@ -32,6 +33,7 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
+        warn_outside_of_step(self)
         if self.last_epoch == 0:
             return self._rates()
         return [
@@ -55,6 +57,7 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
+        warn_outside_of_step(self)
         if self.last_epoch == 0:
             return self._rates()
         return [
@@ -80,6 +83,7 @@ class ConstantLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
+        warn_outside_of_step(self)
         if self.last_epoch == 0:
             return [
                 lr * self.factor
@@ -111,6 +115,7 @@ class LinearLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
+        warn_outside_of_step(self)
         if self.last_epoch == 0:
             return [
                 lr * self.start_factor
@@ -138,6 +143,7 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
+        warn_outside_of_step(self)
         if self._is_initial:
             return self._rates()
         return [
@@ -161,6 +167,7 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
+        warn_outside_of_step(self)
         if self._is_initial:
             return self._rates()
         return [
@@ -184,6 +191,7 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
+        warn_outside_of_step(self)
         if self._is_initial:
             return self._rates()
         return [

@@ -44,6 +44,16 @@ def warn_of_epoch(epoch) -> None:
         warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=3)
 
 
+def warn_outside_of_step(schedule) -> None:
+    """What get_lr() says is the rate that is to come."""
+    if not schedule._get_lr_called_within_step:
+        warnings.warn(
+            "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
 def set_rate(group: dict, value) -> None:
     """Sets a group's learning rate, in place if it is a tensor."""
     if isinstance(group["lr"], TensorBase):
@@ -116,7 +126,14 @@ class LRScheduler:
     def _update_lr(self, epoch: int | None = None) -> None:
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         jumps = epoch is not None and hasattr(self, "_get_closed_form_lr")
-        self._set_rates(self._get_closed_form_lr() if jumps else self.get_lr())
+        self._set_rates(self._get_closed_form_lr() if jumps else self._next_rates())
+
+    def _next_rates(self) -> list:
+        self._get_lr_called_within_step = True
+        try:
+            return self.get_lr()
+        finally:
+            self._get_lr_called_within_step = False
 
     def _set_rates(self, rates) -> None:
         for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
@@ -176,6 +193,7 @@ class LambdaLR(_OfFunctions):
     """Multiplies the first learning rate by a function of the epoch."""
 
     def get_lr(self):
+        warn_outside_of_step(self)
         return [base * f for base, f in zip(self.base_lrs, self._factors(), strict=True)]
 
 
@@ -191,6 +209,7 @@ class MultiplicativeLR(_OfFunctions):
         super().__init__(optimizer, lr_lambda, last_epoch)
 
     def get_lr(self):
+        warn_outside_of_step(self)
         if self._is_initial:
             return self._rates()
         return [lr * f for lr, f in zip(self._rates(), self._factors(), strict=True)]

@@ -12,7 +12,7 @@ from ..autograd.grad_mode import no_grad
 from ..nn.modules import Module
 from ..nn.modules.batchnorm import _BatchNorm
 from .optimizer import Optimizer
-from .schedule import LRScheduler, per_group
+from .schedule import LRScheduler, per_group, warn_outside_of_step
 
 __all__ = [
     "AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn",
@@ -169,6 +169,7 @@ class SWALR(LRScheduler):
 
     def get_lr(self) -> list:
         """Goes back to where the way began by what lies behind, and ahead from there."""
+        warn_outside_of_step(self)
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)

@@ -90,6 +90,8 @@ def checkpoint(
         warn_each(_REENTRANT.format("", future))
     if use_reentrant:
         _check_reentrant(kwargs, context_fn, debug)
+        if not any(x.requires_grad for x in args if isinstance(x, TensorBase)):
+            warn_each("None of the inputs have requires_grad=True. Gradients will be None")
     elif determinism_check not in ("default", "none"):
         raise ValueError(
             f"determinism_check should be one of ['default', 'none'], but got {determinism_check}"

@@ -1879,7 +1879,7 @@ class KLDivLoss(_Loss):
         self.log_target = log_target
 
     def forward(self, input, target):
-        return _ops.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
+        return functional.kl_div(input, target, None, None, self.reduction, self.log_target)
 
 
 class PoissonNLLLoss(_Loss):

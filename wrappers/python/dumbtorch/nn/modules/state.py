@@ -13,6 +13,7 @@ from functools import partial
 
 from ... import __future__ as _future
 from ..._tensor import Tensor
+from ..._warning import warn_each
 from ...autograd.grad_mode import no_grad
 from ...utils.hooks import Hooks, RemovableHandle, add_hook, hooks_of
 from ...utils.swap import replace
@@ -64,8 +65,17 @@ class StateDict:
 
     # ---- saving
 
-    def state_dict(self, *, destination=None, prefix: str = "", keep_vars: bool = False):
+    def state_dict(self, *args, destination=None, prefix: str = "", keep_vars: bool = False):
         """Parameters and persistent buffers by name: tensors that share the module's memory."""
+        if args:
+            warn_each(
+                "Positional args are being deprecated, use kwargs instead. Refer to "
+                "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.",
+                FutureWarning,
+            )
+            destination = args[0] if destination is None else destination
+            prefix = args[1] if len(args) > 1 and not prefix else prefix
+            keep_vars = args[2] if len(args) > 2 and not keep_vars else keep_vars
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()

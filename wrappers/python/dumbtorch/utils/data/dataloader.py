@@ -7,16 +7,33 @@ dataset is read in Python; with num_workers > 0, by that many processes ahead of
 from __future__ import annotations
 
 import itertools
+import os
 import random
 from types import GenericAlias
 
 from ... import _ops
+from ..._warning import warn_each
 from ...random import default_generator
 from .collate import default_collate, default_convert, pin_memory
 from .dataset import IterableDataset, TensorDataset
 from .fetch import Plan
 from .info import get_worker_info  # noqa: F401  where PyTorch has it, too
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
+
+
+def _warn_of_workers(count: int) -> None:
+    """Of more processes than there are processors."""
+    heeds_sets = hasattr(os, "sched_getaffinity")
+    processors = len(os.sched_getaffinity(0)) if heeds_sets else os.cpu_count() or count
+    if count > processors:
+        unheeded = "" if heeds_sets else " (`cpuset` is not taken into account)"
+        warn_each(
+            f"This DataLoader will create {count} worker processes in total. Our suggested max number of worker in "
+            f"current system is {processors}{unheeded}, which is smaller than what this DataLoader is going to create. "
+            "Please be aware that excessive worker creation might get DataLoader running slow or even freeze, lower "
+            "the worker number to avoid potential slowness/freeze if necessary.",
+            stacklevel=4,
+        )
 
 
 def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, context) -> None:
@@ -129,6 +146,7 @@ class DataLoader:
         self.pin_memory, self.persistent_workers = pin_memory, persistent_workers
         self.multiprocessing_context, self.in_order = _context(context), in_order
         self.pin_memory_device = pin_memory_device
+        _warn_of_workers(num_workers)
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         # The library's loader serves what needs no Python; it shuffles as RandomSampler does.
         self._plain = (
@@ -174,6 +192,11 @@ class DataLoader:
 
     def __iter__(self):
         self._epochs += 1
+        if self.pin_memory and not _ops.cuda_device_count():
+            warn_each(
+                "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
+                "used."
+            )
         if self._plain:
             return map(self._finish, self._core_batches())
         if not self.num_workers:
