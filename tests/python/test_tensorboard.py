@@ -150,24 +150,48 @@ def test_events_reach_the_file_in_time(tmp_path):
     writer.close()
 
 
-def test_histograms(written):
-    x = np.sin(np.arange(1000.0))
-    found = written(
-        lambda w: (w.add_histogram("w", x, 5, bins=10), w.add_histogram("one", dt.ones(3)))
-    )
-    histogram = fields(found[0][2][5][0])
+def growing():
+    bounds = [1e-12 * 1.1**i for i in range(1000)]
+    bounds = [b for b in bounds if b < 1e20]
+    return np.array([-b for b in bounds[::-1]] + [0] + bounds)
+
+
+@pytest.mark.parametrize("bins", ["tensorflow", "auto", 10, [-1.0, 0.0, 0.5, 2.0]], ids=str)
+def test_histograms(written, bins):
+    x = np.sin(np.arange(1000.0)) * 0.9
+    given = {} if bins == "tensorflow" else {"bins": bins}
+    ((step, tag, value),) = written(lambda w: w.add_histogram("w", dt.from_numpy(x), 5, **given))
+    histogram = fields(value[5][0])
     assert [histogram[i][0] for i in range(1, 6)] == pytest.approx(
         [x.min(), x.max(), 1000, x.sum(), (x * x).sum()]
     )
-    counts, limits = np.histogram(x, 10)
-    np.testing.assert_allclose(np.frombuffer(histogram[6][0]), limits[1:])
-    np.testing.assert_array_equal(np.frombuffer(histogram[7][0]), counts)
-    one = fields(found[1][2][5][0])
-    counts, limits = np.frombuffer(one[7][0]), np.frombuffer(one[6][0])
-    (place,) = counts.nonzero()[0]
-    assert counts.sum() == 3 and limits[place] >= 1 and limits[place] - 1 < 0.1
-    with pytest.raises(ValueError, match="there and finite"):
-        written(lambda w: w.add_histogram("bad", [1.0, float("nan")]))
+    counts, limits = np.histogram(x, growing() if bins == "tensorflow" else bins)
+    full = counts.nonzero()[0]
+    first, end = full[0], full[-1] + 1
+    np.testing.assert_allclose(np.frombuffer(histogram[6][0]), limits[first : end + 1], 1e-9, 1e-12)
+    wanted = np.concatenate([[0], counts])[first : end + 1]
+    np.testing.assert_array_equal(np.frombuffer(histogram[7][0]), wanted)
+
+
+def test_histograms_of_fewer_bins(written):
+    x = np.arange(10.0)
+    ((_, _, value),) = written(lambda w: w.add_histogram("w", x, bins=10, max_bins=3))
+    histogram = fields(value[5][0])
+    np.testing.assert_array_equal(np.frombuffer(histogram[7][0]), [0, 3, 3, 3, 1])
+    np.testing.assert_allclose(np.frombuffer(histogram[6][0]), [0, 2.7, 5.4, 8.1, 9])
+
+
+def test_histograms_of_what_is_not_finite(written):
+    x = np.array([1.0, np.nan, 2.0, np.inf])
+    ((_, _, value),) = written(lambda w: w.add_histogram("w", x, bins=[0.0, 1.5, 3.0]))
+    np.testing.assert_array_equal(np.frombuffer(fields(value[5][0])[7][0]), [0, 1, 1])
+
+
+def test_histograms_of_nothing(written):
+    with pytest.raises(ValueError, match="The input has no element."):
+        written(lambda w: w.add_histogram("none", []))
+    with pytest.raises(ValueError, match="The histogram is empty"):
+        written(lambda w: w.add_histogram("outside", [3.0], bins=[0.0, 1.0]))
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4])

@@ -35,6 +35,7 @@ import zlib
 
 from .. import _missing, _ops, as_tensor
 from .._tensor_type import TensorBase
+from .._types import float64
 
 __all__ = ["SummaryWriter"]
 
@@ -129,6 +130,36 @@ def _ordered(x, dataformats: str, known: tuple[str, ...]):
         orders = f"{', '.join(known[:-1])} or {known[-1]}"
         raise ValueError(f"expected a {dataformats} tensor, {orders}; got {tuple(x.shape)}")
     return x
+
+
+def _growing_bounds() -> list[float]:
+    bounds, bound = [], 1e-12
+    while bound < 1e20:
+        bounds.append(bound)
+        bound *= 1.1
+    return [*(-b for b in reversed(bounds)), 0.0, *bounds]
+
+
+def _histogram(x, bins, max_bins) -> tuple[list, list]:
+    """The upper bounds of bins and how many elements lie in each, from one without elements before the first that has
+    some to the last that has."""
+    if isinstance(bins, str) and bins != "tensorflow":
+        import numpy
+
+        bins = numpy.histogram_bin_edges(x.numpy(), bins).tolist()
+    bins = _growing_bounds() if isinstance(bins, str) else bins
+    bins = bins if isinstance(bins, int) else as_tensor(bins, dtype=float64, device="cpu")
+    found, bounds = _ops.histogram(x, bins)
+    counts, bounds = found.tolist(), bounds.tolist()
+    if max_bins is not None and len(counts) > max_bins:
+        each = len(counts) // max_bins
+        counts = [sum(counts[i : i + each]) for i in range(0, len(counts), each)]
+        bounds = [*bounds[:-1:each], bounds[-1]]
+    full = [i for i, n in enumerate(counts) if n]
+    if not full:
+        raise ValueError("The histogram is empty, please file a bug report.")
+    first, end = full[0], full[-1] + 1
+    return bounds[first : end + 1], [0.0, *counts][first : end + 1]
 
 
 def _hyperparameters(given: dict, metrics: dict, domains: dict) -> dict[str, bytes]:
@@ -263,18 +294,17 @@ class SummaryWriter:
                 writer.add_scalar(tag, value, global_step)
 
     def add_histogram(
-        self, tag: str, values, global_step=None, bins: int = 64, walltime=None
+        self, tag: str, values, global_step=None, bins="tensorflow", walltime=None, max_bins=None
     ) -> None:
-        """How often numbers between two bounds occur among the values."""
+        """How often numbers between two bounds occur among the values. `bins`: how many equal ones, their bounds,
+        "tensorflow" for bounds that grow by a tenth, or a word of NumPy's; some beside each other become one where
+        there are more than `max_bins`.
+        """
         x = _tensor(values).double().flatten()
-        if not x.numel() or not x.isfinite().all():
-            raise ValueError("expected values that are there and finite")
-        low, high = x.min().item(), x.max().item()
-        counts = _ops.histc(x, bins, low, high).tolist()
-        width = ((high - low) or 2.0) / bins
-        start = low if high > low else low - 1  # as histc widens an empty range
-        limits = [start + width * (i + 1) for i in range(bins)]
-        numbers = (low, high, x.numel(), x.sum().item(), (x * x).sum().item())
+        if not x.numel():
+            raise ValueError("The input has no element.")
+        limits, counts = _histogram(x, bins, max_bins)
+        numbers = (x.min().item(), x.max().item(), x.numel(), x.sum().item(), (x * x).sum().item())
         fields = b"".join(_double(i + 1, n) for i, n in enumerate(numbers))
         fields += _doubles(6, limits) + _doubles(7, counts)
         self._add(tag, _bytes(5, fields), global_step, walltime)
