@@ -119,6 +119,19 @@ EACH_TIME = {
     "older mean": lambda t: t.nn.functional.mse_loss(image(t, 2), image(t, 2), reduction="elementwise_mean"),
     "older mean of a layer": lambda t: t.nn.L1Loss(reduction="elementwise_mean")(image(t, 2), image(t, 2)),
     "number of a mean": lambda t: t.nn._reduction.get_enum("elementwise_mean"),
+    "grid_sample": lambda t: t.nn.functional.grid_sample(image(t, 1, 1, 2, 2), t.zeros(1, 1, 1, 2)),
+    "grid_sample of corners": lambda t: t.nn.functional.grid_sample(
+        image(t, 1, 1, 2, 2), t.zeros(1, 1, 1, 2), align_corners=False
+    ),
+    "affine_grid": lambda t: t.nn.functional.affine_grid(t.zeros(1, 2, 3), (1, 1, 2, 2)),
+    "affine_grid of a line": lambda t: t.nn.functional.affine_grid(t.zeros(1, 2, 3), (1, 1, 1, 2), True),
+    **{
+        f"{kind} of {n}": lambda t, kind=kind, n=n: getattr(t.nn, kind)()(image(t, *[2] * n))
+        for kind in ("Dropout2d", "Dropout3d") for n in range(2, 7)
+    },
+    "dropout2d": lambda t: t.nn.functional.dropout2d(image(t, 2, 2), 0.5, False),
+    "dropout3d in place": lambda t: t.nn.functional.dropout3d(image(t, 2, 2, 2), inplace=True),
+    "gumbel_softmax": lambda t: t.nn.functional.gumbel_softmax(image(t, 2, 2), eps=1e-9),
     "state_dict": lambda t: t.nn.Linear(1, 1).state_dict({}, "a.", True),
     "dropout of one layer": lambda t: t.nn.LSTM(2, 3, dropout=0.5),
     "DataLoader": lambda t: t.utils.data.DataLoader(range(3), num_workers=1000),

@@ -254,6 +254,73 @@ def upsample_bilinear(input, size=None, scale_factor=None):
     return interpolate(input, size, scale_factor, "bilinear", align_corners=True)
 
 
+def _warn_of_corners() -> None:
+    warn_each(
+        "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
+        "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.",
+        stacklevel=4,
+    )
+
+
+def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
+    """The input at places between its elements."""
+    if align_corners is None:
+        _warn_of_corners()
+    return _ops.grid_sample(input, grid, mode, padding_mode, align_corners)
+
+
+def affine_grid(theta, size, align_corners=None):
+    """The grid that grid_sample takes for a map of the output's places to the input's."""
+    if align_corners is None:
+        _warn_of_corners()
+    grid = _ops.affine_grid(theta, size, align_corners)
+    if align_corners and 1 in grid.shape[1:-1]:
+        warn_each(
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This "
+            "is not an intended use case of affine_grid. See the documentation of affine_grid for details."
+        )
+    return grid
+
+
+def _warn_of_dimensions(input, dims: int) -> None:
+    """What dropout of whole channels with so many dimensions has may lack the batch, and nothing else."""
+    name, n = f"dropout{dims}d", input.dim()
+    if n not in (dims + 1, dims + 2):
+        warn_each(
+            f"{name}: Received a {n}-D input to {name}, which is deprecated and will result in an error in a future "
+            f"release. To retain the behavior and silence this warning, please use dropout instead. Note that {name} "
+            f"exists to provide channel-wise dropout on inputs with {dims} spatial dimensions, a channel dimension, "
+            f"and an optional batch dimension (i.e. {dims + 1}D or {dims + 2}D inputs).",
+            stacklevel=4,
+        )
+
+
+def dropout2d(input, p=0.5, training=True, inplace=False):
+    """Dropout of whole channels of [batch, channels, ...]."""
+    _warn_of_dimensions(input, 2)
+    if input.dim() == 3:
+        warn_each(
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired "
+            "- input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a "
+            "future release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain "
+            "the 1D channel-wise dropout behavior, please switch to using dropout1d instead."
+        )
+    return _ops.functional_dropout2d(input, p, training, inplace)
+
+
+def dropout3d(input, p=0.5, training=True, inplace=False):
+    """Dropout of whole channels of [batch, channels, depth, height, width], or without the batch."""
+    _warn_of_dimensions(input, 3)
+    return _ops.functional_dropout3d(input, p, training, inplace)
+
+
+def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+    """A sample of a softened categorical distribution."""
+    if eps != 1e-10:
+        warn_each("`eps` parameter is deprecated and has no effect.")
+    return _ops.gumbel_softmax(logits, tau, hard, eps, dim)
+
+
 def conv_tbc(input, weight, bias, pad=0):
     """conv1d of [length, batch, channels], with a weight [width, in, out]."""
     out = _ops.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad)

@@ -847,7 +847,7 @@ class Dropout2d(_DropoutNd):
     """
 
     def forward(self, input):
-        return _ops.dropout2d_(input, self.p, self.training) if self.inplace else _ops.dropout2d(input, self.p, self.training)
+        return functional.dropout2d(input, self.p, self.training, self.inplace)
 
 
 class Dropout3d(_DropoutNd):
@@ -860,7 +860,7 @@ class Dropout3d(_DropoutNd):
     """
 
     def forward(self, input):
-        return _ops.dropout3d_(input, self.p, self.training) if self.inplace else _ops.dropout3d(input, self.p, self.training)
+        return functional.dropout3d(input, self.p, self.training, self.inplace)
 
 
 class AlphaDropout(_DropoutNd):
