@@ -14,6 +14,7 @@ from ._runtime import NULL, keep_alive, placed, wrap
 from ._tensor_type import TensorBase, adopt, from_capsule, from_lists, from_memory
 from ._types import DTYPE, bool_, float32, float64, int64
 from ._types import device as Device
+from ._warning import warn_of_copy
 from .storage import UntypedStorage, memory_of
 
 
@@ -26,6 +27,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     if plain is not None:
         out = plain
     elif isinstance(data, TensorBase):
+        warn_of_copy("torch.tensor")
         out = _ops.clone(_ops.detach(data))
     elif _numpy.is_array(data):
         out = _ops.clone(_share(data))

@@ -47,6 +47,7 @@ from ._types import (
     preserve_format,
     uint8,
 )
+from ._warning import warn_of_copy
 
 
 class Tensor(TensorNames):
@@ -335,6 +336,10 @@ class Tensor(TensorNames):
         from ._creation import tensor
 
         place = {"dtype": dtype or self.dtype, "device": device or self.device}
+        if isinstance(data, TensorBase):
+            warn_of_copy("tensor.new_tensor")
+            copied = _ops.to(_ops.clone(_ops.detach(data)), **place)
+            return placed(copied.requires_grad_(requires_grad), layout, pin_memory)
         return placed(tensor(data, requires_grad=requires_grad, **place), layout, pin_memory)
 
 

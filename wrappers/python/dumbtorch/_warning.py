@@ -43,6 +43,15 @@ def warn_of_cycle() -> None:
     )
 
 
+def warn_of_copy(function: str) -> None:
+    """Of a function that is given a tensor to make one of."""
+    warn_each(
+        "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+        f"sourceTensor.detach().clone().requires_grad_(True), rather than {function}(sourceTensor).",
+        stacklevel=4,
+    )
+
+
 def warn_of_sizes(input, target) -> None:
     """Of a loss whose tensors broadcast."""
     warnings.warn(
