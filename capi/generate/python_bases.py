@@ -27,8 +27,8 @@ PRINTED = {
         "A batch norm of inputs that _check_input_dim lets pass.",
     ),
     "_InstanceNorm": Printed(
-        "_NormBase", "InstanceNorm1d", "__init__",
-        "What instance norms have in common.",
+        "_NormBase", "InstanceNorm1d", "__init__ forward",
+        "An instance norm of inputs that _check_input_dim lets pass, of _get_no_batch_dim dimensions without a batch.",
     ),
     "_DropoutNd": Printed(
         "Module", "Dropout", "__init__ extra_repr", "What the layers that drop have in common."

@@ -133,6 +133,13 @@ def _methods(schema: Schema, layer: Layer, base: str, given: str = "") -> dict[s
         out[python_bases.LAST_STEPS[layer.name]] = _last_step(schema, layer)
     if _looked_at(layer):
         out["_check_input_dim"] = _check_input_dim(schema, layer)
+    if _is_instance_norm(layer):
+        unbatched = int(layer.let["batched"]) - 1
+        out["_get_no_batch_dim"] = [
+            "def _get_no_batch_dim(self):",
+            f'{INDENT}"""The dimensions of an input without a batch."""',
+            f"{INDENT}return {unbatched}",
+        ]
     if _is_convolution(layer):
         out["_conv_forward"] = _conv_forward(layer)
     if not _is_another(schema, layer):
@@ -454,6 +461,11 @@ def _is_convolution(layer: Layer) -> bool:
     return python_bases.base_of(layer.name).name == "_ConvNd"
 
 
+def _is_instance_norm(layer: Layer) -> bool:
+    """Whether a method that programs override says how many dimensions there are."""
+    return python_bases.base_of(layer.name).name == "_InstanceNorm"
+
+
 def _conv_forward(layer: Layer) -> list[str]:
     variables = _members(layer) | {n: n for n in ("input", "weight", "bias")}
     result = _Functional(variables).print(layer.python.forward)
@@ -503,6 +515,8 @@ def _body(schema: Schema, layer: Layer, forward: str, more: tuple[str, ...] = ()
     variables |= {n: n for n in (*more, *_tensors_in(layer, *texts))}
     lets = Printer(schema, variables)
     variables |= {n: lets.print(value) for n, value in layer.let.items()}
+    if _is_instance_norm(layer):
+        variables["batched"] = "(self._get_no_batch_dim() + 1)"
     body = _read_tensors(layer, *texts)
     printer = Printer(schema, variables)
     body += ["self._check_input_dim(input)"] if looked_at else []

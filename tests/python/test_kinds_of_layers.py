@@ -170,3 +170,21 @@ def test_parameter_dicts_behind_dicts():
     for t in (dt, torch):
         joined = {"a": 1} | t.nn.ParameterDict({"b": t.ones(1)})
         assert type(joined) is dict and list(joined) == ["a", "b"]
+
+
+def test_instance_norms_of_programs(both, same):
+    def run(t):
+        class Norm(t.nn.modules.instancenorm._InstanceNorm):
+            def _get_no_batch_dim(self):
+                return 2
+
+            def _check_input_dim(self, input):
+                if input.dim() not in (2, 3):
+                    raise ValueError("lines only")
+
+        m, x = Norm(3, affine=True), t.arange(24.0).reshape(2, 3, 4)
+        with pytest.raises(ValueError, match="lines only"):
+            m(x[0, 0])
+        return m(x), m(x[0])
+
+    same(*both(run))

@@ -77,10 +77,22 @@ class _BatchNorm(_NormBase):
 
 
 class _InstanceNorm(_NormBase):
-    """What instance norms have in common."""
+    """An instance norm of inputs that _check_input_dim lets pass, of _get_no_batch_dim dimensions without a batch."""
 
     def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None, *, bias=True):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, bias=bias, device=device, dtype=dtype)
+
+    def forward(self, input):
+        try:
+            weight, bias, running_mean, running_var = self._parameters["weight"], self._parameters["bias"], self._buffers["running_mean"], self._buffers["running_var"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias, running_mean, running_var = self.weight, self.bias, self.running_mean, self.running_var
+        self._check_input_dim(input)
+        if not ((weight is None) or (_ops.tensor_size(input, (input.dim() - (self._get_no_batch_dim() + 1)) + 1) == _ops.tensor_size(weight, 0))):
+            raise ValueError(f"expected input's size at dim={(input.dim() - (self._get_no_batch_dim() + 1)) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (input.dim() - (self._get_no_batch_dim() + 1)) + 1)}.")
+        if not (self.affine or (_ops.tensor_size(input, (input.dim() - (self._get_no_batch_dim() + 1)) + 1) == self.num_features)):
+            warn_each(f"input's size at dim={(input.dim() - (self._get_no_batch_dim() + 1)) + 1} does not match num_features. You can silence this warning by not passing in num_features, which is not used because affine=False")
+        return _ops.instance_norm(input, running_mean, running_var, weight, bias, self.training or (not self.track_running_stats), self.momentum if (self.momentum is not None) else 0, self.eps) if (input.dim() == (self._get_no_batch_dim() + 1)) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), running_mean, running_var, weight, bias, self.training or (not self.track_running_stats), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
 
 
 class _DropoutNd(Module):
@@ -583,17 +595,9 @@ class InstanceNorm1d(_InstanceNorm):
         if not ((input.dim() == (3 - 1)) or (input.dim() == 3)):
             raise ValueError(f"expected {3 - 1}D or {3}D input (got {input.dim()}D input)")
 
-    def forward(self, input):
-        try:
-            weight, bias, running_mean, running_var = self._parameters["weight"], self._parameters["bias"], self._buffers["running_mean"], self._buffers["running_var"]
-        except KeyError:  # deleted: a plain attribute may stand for it
-            weight, bias, running_mean, running_var = self.weight, self.bias, self.running_mean, self.running_var
-        self._check_input_dim(input)
-        if not ((weight is None) or (_ops.tensor_size(input, (input.dim() - 3) + 1) == _ops.tensor_size(weight, 0))):
-            raise ValueError(f"expected input's size at dim={(input.dim() - 3) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (input.dim() - 3) + 1)}.")
-        if not (self.affine or (_ops.tensor_size(input, (input.dim() - 3) + 1) == self.num_features)):
-            warn_each(f"input's size at dim={(input.dim() - 3) + 1} does not match num_features. You can silence this warning by not passing in num_features, which is not used because affine=False")
-        return _ops.instance_norm(input, running_mean, running_var, weight, bias, self.training or (not self.track_running_stats), self.momentum if (self.momentum is not None) else 0, self.eps) if (input.dim() == 3) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), running_mean, running_var, weight, bias, self.training or (not self.track_running_stats), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
+    def _get_no_batch_dim(self):
+        """The dimensions of an input without a batch."""
+        return 2
 
 
 class InstanceNorm2d(_InstanceNorm):
@@ -617,17 +621,9 @@ class InstanceNorm2d(_InstanceNorm):
         if not ((input.dim() == (4 - 1)) or (input.dim() == 4)):
             raise ValueError(f"expected {4 - 1}D or {4}D input (got {input.dim()}D input)")
 
-    def forward(self, input):
-        try:
-            weight, bias, running_mean, running_var = self._parameters["weight"], self._parameters["bias"], self._buffers["running_mean"], self._buffers["running_var"]
-        except KeyError:  # deleted: a plain attribute may stand for it
-            weight, bias, running_mean, running_var = self.weight, self.bias, self.running_mean, self.running_var
-        self._check_input_dim(input)
-        if not ((weight is None) or (_ops.tensor_size(input, (input.dim() - 4) + 1) == _ops.tensor_size(weight, 0))):
-            raise ValueError(f"expected input's size at dim={(input.dim() - 4) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (input.dim() - 4) + 1)}.")
-        if not (self.affine or (_ops.tensor_size(input, (input.dim() - 4) + 1) == self.num_features)):
-            warn_each(f"input's size at dim={(input.dim() - 4) + 1} does not match num_features. You can silence this warning by not passing in num_features, which is not used because affine=False")
-        return _ops.instance_norm(input, running_mean, running_var, weight, bias, self.training or (not self.track_running_stats), self.momentum if (self.momentum is not None) else 0, self.eps) if (input.dim() == 4) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), running_mean, running_var, weight, bias, self.training or (not self.track_running_stats), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
+    def _get_no_batch_dim(self):
+        """The dimensions of an input without a batch."""
+        return 3
 
 
 class InstanceNorm3d(_InstanceNorm):
@@ -651,17 +647,9 @@ class InstanceNorm3d(_InstanceNorm):
         if not ((input.dim() == (5 - 1)) or (input.dim() == 5)):
             raise ValueError(f"expected {5 - 1}D or {5}D input (got {input.dim()}D input)")
 
-    def forward(self, input):
-        try:
-            weight, bias, running_mean, running_var = self._parameters["weight"], self._parameters["bias"], self._buffers["running_mean"], self._buffers["running_var"]
-        except KeyError:  # deleted: a plain attribute may stand for it
-            weight, bias, running_mean, running_var = self.weight, self.bias, self.running_mean, self.running_var
-        self._check_input_dim(input)
-        if not ((weight is None) or (_ops.tensor_size(input, (input.dim() - 5) + 1) == _ops.tensor_size(weight, 0))):
-            raise ValueError(f"expected input's size at dim={(input.dim() - 5) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (input.dim() - 5) + 1)}.")
-        if not (self.affine or (_ops.tensor_size(input, (input.dim() - 5) + 1) == self.num_features)):
-            warn_each(f"input's size at dim={(input.dim() - 5) + 1} does not match num_features. You can silence this warning by not passing in num_features, which is not used because affine=False")
-        return _ops.instance_norm(input, running_mean, running_var, weight, bias, self.training or (not self.track_running_stats), self.momentum if (self.momentum is not None) else 0, self.eps) if (input.dim() == 5) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), running_mean, running_var, weight, bias, self.training or (not self.track_running_stats), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
+    def _get_no_batch_dim(self):
+        """The dimensions of an input without a batch."""
+        return 4
 
 
 class GroupNorm(Module):

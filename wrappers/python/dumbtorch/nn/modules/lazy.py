@@ -136,7 +136,8 @@ def _lazy(base, dims: int, *names: str) -> None:
         kin = full
         if issubclass(base, _LazyNormBase):  # it is no such norm, but what that one is, too
             kin = full.__base__
-            body |= {n: vars(full)[n] for n in ("_check_input_dim", "forward") if n in vars(full)}
+            own = "_check_input_dim", "_get_no_batch_dim"
+            body |= {name: vars(full)[name] for name in own if name in vars(full)}
         globals()[f"Lazy{full.__name__}"] = type(f"Lazy{full.__name__}", (base, kin), body)
 
 
