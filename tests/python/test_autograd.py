@@ -587,3 +587,35 @@ def test_a_gradient_of_views_is_not_copied():
     x.grad = None
     x.view(2, 4).backward(g)
     assert x.grad.data_ptr() != g.data_ptr()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x.roll(1, 0)",
+        "x.roll((1, 2), (0, 1))",
+        "x.flip(0)",
+        "x.rot90()",
+        "x.tile(2, 3)",
+        "x.repeat_interleave(2, 1)",
+        "t.cat([x, x])",
+        "t.stack([x, x], 1)",
+        "F.pad(x, (1, 2))",
+        "x.cumsum(0)",
+        "x.unfold(0, 2, 1)",
+        "F.fold(x.expand(4, 4), (3, 3), 2)",
+        "x.diff()",
+        "x.tril()",
+        "x.diag_embed()",
+    ],
+)
+def test_twice_through_what_keeps_nothing(text, both):
+    def run(t):
+        x = t.ones(4, 4, requires_grad=True)
+        y = eval(text, {"t": t, "F": t.nn.functional, "x": x})
+        for _ in range(2):
+            y.backward(t.ones_like(y))
+        return x.grad.tolist()
+
+    mine, theirs = both(run)
+    assert mine == theirs

@@ -28,26 +28,26 @@ int64_t wrapped(int64_t shift, int64_t size) {
   return rest < 0 ? rest + size : rest;
 }
 
-// A step of a roll: a dimension, and by how much, at least 0 and less than its size.
-struct Rolled {
-  int d;
-  int64_t by;
+// The steps of a roll: dimensions, and by how much, at least 0 and less than their sizes.
+struct Rolls {
+  Dims dims, shifts;
 };
 
 // Whether channels lie last in the result: PyTorch joins two parts of x for each step, and these
 // may be empty, which has no order.
-bool joins_channels_last(const Tensor& x, const Rolled& step) {
-  const int64_t rest = x.sizes()[step.d] - step.by;
-  return step.by != 0 && is_channels_last(narrow(x, step.d, 0, rest)) &&
-         is_channels_last(narrow(x, step.d, rest, step.by));
+bool joins_channels_last(const Tensor& x, int d, int64_t shift) {
+  const int64_t rest = x.sizes()[d] - shift;
+  return shift != 0 && is_channels_last(narrow(x, d, 0, rest)) &&
+         is_channels_last(narrow(x, d, rest, shift));
 }
 
-Tensor roll_by(const Tensor& x, const std::vector<Rolled>& steps) {
+Tensor roll_by(const Tensor& x, const Rolls& steps) {
   Dims shift(x.ndim(), 0);
   bool channels_last = true;
-  for (const Rolled& step : steps) {
-    shift[step.d] = wrapped(shift[step.d] + step.by, x.sizes()[step.d]);
-    channels_last = channels_last && joins_channels_last(x, step);
+  for (int i = 0; i < steps.dims.size(); ++i) {
+    const int d = static_cast<int>(steps.dims[i]);
+    shift[d] = wrapped(shift[d] + steps.shifts[i], x.sizes()[d]);
+    channels_last = channels_last && joins_channels_last(x, d, steps.shifts[i]);
   }
   const Tensor y = empty_image(x.sizes(), x, channels_last);
   {
@@ -57,8 +57,9 @@ Tensor roll_by(const Tensor& x, const std::vector<Rolled>& steps) {
     copy_each(parts);
   }
   return record("RollBackward0", y, {x}, [steps](BackwardCall& b) {
-    std::vector<Rolled> back = steps;
-    for (Rolled& step : back) step.by = wrapped(-step.by, b.grad().sizes()[step.d]);
+    Rolls back = steps;
+    for (int i = 0; i < back.dims.size(); ++i)
+      back.shifts[i] = wrapped(-back.shifts[i], b.grad().sizes()[back.dims[i]]);
     b.results[0] = roll_by(b.grad(), back);
   });
 }
@@ -72,10 +73,11 @@ Tensor roll(const Tensor& input, IntList shifts, IntList dims) {
     const Tensor flat = reshape(contiguous(input, MemoryFormat::kContiguous), {-1});
     return unsafe_view(roll(flat, shifts, {0}), input.sizes());
   }
-  std::vector<Rolled> steps;
-  for (int64_t i = 0; i < dims.size(); ++i) {
+  Rolls steps{dims, shifts};
+  for (int i = 0; i < steps.dims.size(); ++i) {
     const int d = wrap_dim(dims[i], input.ndim());
-    steps.push_back({d, wrapped(shifts[i], input.sizes()[d])});
+    steps.dims[i] = d;
+    steps.shifts[i] = wrapped(shifts[i], input.sizes()[d]);
   }
   return roll_by(input, steps);
 }
