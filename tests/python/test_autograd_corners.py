@@ -87,3 +87,69 @@ def test_gradcheck_refuses_shared_elements():
             RuntimeError, match="The 0th input has a dimension with stride 0. gradcheck only"
         ):
             t.autograd.gradcheck(lambda x: x.sin(), x)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "F.unfold(x, 3)",
+        "x.unfold(2, 5, 2)",
+        "F.conv3d(x[None], t.ones(2, 2, 3, 3, 3), padding=1)",
+        "x.view(-1).exp()",
+        "F.interpolate(x, scale_factor=2, mode='bilinear')",
+    ],
+)
+def test_the_first_gradient_is_kept(text, both):
+    """It is nobody's view, and what was added to it on its way is not counted."""
+
+    def run(t):
+        x = t.ones(2, 3, 8, 8, requires_grad=True)
+        eval(text, {"t": t, "F": t.nn.functional, "x": x}).sum().backward()
+        return x.grad._version, x.grad._base is None, x.grad.is_leaf
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+def test_a_gradient_of_views_is_not_copied():
+    x = dt.ones(8, requires_grad=True)
+    y, g = x.view(2, 4).relu(), dt.ones(2, 4)
+    with dt.profiler.profile() as calls:
+        y.backward(g)
+    assert "relu_backward" in {e.key for e in calls.key_averages()}
+    assert "copy" not in {e.key for e in calls.key_averages()}
+    x.grad = None
+    x.view(2, 4).backward(g)
+    assert x.grad.data_ptr() != g.data_ptr()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x.roll(1, 0)",
+        "x.roll((1, 2), (0, 1))",
+        "x.flip(0)",
+        "x.rot90()",
+        "x.tile(2, 3)",
+        "x.repeat_interleave(2, 1)",
+        "t.cat([x, x])",
+        "t.stack([x, x], 1)",
+        "F.pad(x, (1, 2))",
+        "x.cumsum(0)",
+        "x.unfold(0, 2, 1)",
+        "F.fold(x.expand(4, 4), (3, 3), 2)",
+        "x.diff()",
+        "x.tril()",
+        "x.diag_embed()",
+    ],
+)
+def test_twice_through_what_keeps_nothing(text, both):
+    def run(t):
+        x = t.ones(4, 4, requires_grad=True)
+        y = eval(text, {"t": t, "F": t.nn.functional, "x": x})
+        for _ in range(2):
+            y.backward(t.ones_like(y))
+        return x.grad.tolist()
+
+    mine, theirs = both(run)
+    assert mine == theirs
