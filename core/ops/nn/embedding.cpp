@@ -71,8 +71,10 @@ Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_
   call.dim = 0;
   run(op::index_select, call);
   if (!needs_graph(weight)) return y;
+  // As in PyTorch, what limits norms goes over the indices in a row, and these are kept.
+  const Tensor kept = max_norm ? contiguous(input, MemoryFormat::kContiguous) : input;
   return record("EmbeddingBackward0", y, {weight},
-                [saved = Saved::input(input), table = weight.sizes(), options](BackwardCall& b) {
+                [saved = Saved::input(kept), table = weight.sizes(), options](BackwardCall& b) {
                   const Tensor looked_up = rows_of(saved.get(b.node));
                   b.results[0] = table_gradient(b.grad(), looked_up, table, options);
                 });

@@ -204,6 +204,19 @@ x7, = t.autograd.grad(x6.sum(), [x4], create_graph=True)
 x3.rsqrt_()
 x7.sum().backward()
 """,
+    "indices with gaps of a table whose norms are limited": """
+x1 = t.tensor([[0, 1], [1, 0]], dtype=t.int32)[..., 0]
+x2 = t.tensor([[0.0], [2.0]], requires_grad=True)
+x3 = t.nn.functional.embedding(x1, x2, max_norm=1.0)
+x1.eq_(0)
+x3.sum().backward()
+""",
+    "a roll, twice": """
+x1 = t.tensor([0.0], requires_grad=True)
+x2 = x1.roll(0)
+x2.backward()
+x2.backward()
+""",
     "a threshold, twice": """
 x1 = t.tensor([0.5], requires_grad=True)
 x2 = t.threshold(x1, 0.0, 0.0)
