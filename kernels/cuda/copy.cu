@@ -229,6 +229,20 @@ struct StridedCopy {
   int32_t y_stride[kMostAxes], x_stride[kMostAxes];
 };
 
+// A packet that begins between boundaries: by its elements, unless these are so small that an
+// access to one moves little.
+template <int kWidth, class T>
+__device__ __forceinline__ Packet<T, kWidth> load_apart(const T* p) {
+  if constexpr (sizeof(T) < 4) {
+    return load_between<kWidth>(p);
+  } else {
+    Packet<T, kWidth> packet;
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) packet.value[v] = p[v];
+    return packet;
+  }
+}
+
 // The number of axes is known to the compiler, and there are two operands of one width: the
 // elementwise kernel for any strides takes twice as long.
 template <class T, int kWidth, int kAxes>
@@ -257,7 +271,7 @@ __global__ void __launch_bounds__(kStridedThreads)
     if constexpr (kWidth == 1)
       value[i].value[0] = x[from];
     else
-      value[i] = call.x_is_aligned ? load_packet<kWidth>(x + from) : load_between<kWidth>(x + from);
+      value[i] = call.x_is_aligned ? load_packet<kWidth>(x + from) : load_apart<kWidth>(x + from);
   }
 #pragma unroll
   for (int i = 0; i < kUnits; ++i) {
