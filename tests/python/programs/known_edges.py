@@ -33,17 +33,6 @@ from .exact import converted, is_result_of, is_unsigned, may_overflow
 from .tensors import largest
 
 
-# It negates the target in the target's own dtype.
-@documented("**Where PyTorch is wrong**")
-def _(c: Case) -> bool:
-    unsigned = any(x.dtype is torch.uint8 for x in c.tensors.values())
-    return (
-        unsigned
-        and c.derives("SoftMarginLoss")
-        and is_result_of(c, c.history.replace("t.uint8", "t.int64"))
-    )
-
-
 # PyTorch multiplies the exponential before it divides.
 @documented("What overflows on the way")
 def _(c: Case) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from unittest import mock
 
 import torch
 from torch.autograd.graph import Node
@@ -22,6 +23,7 @@ from .case import (
     names_changed,
     share_memory,
 )
+from .exact import is_result_of
 from .known_saved import earlier_derivatives
 
 PRODUCTS = ("Mm", "Addmm", "Bmm", "Mv", "Dot")
@@ -464,3 +466,19 @@ def _(c: Case) -> bool:
     return c.only_ours_raises(
         "^RuntimeError: (batch_norm|embedding): unsupported operation: more than one"
     )
+
+
+# It negates the target in the target's own dtype.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    unsigned = any(x.dtype is torch.uint8 for x in c.tensors.values())
+    if not unsigned or not c.derives("SoftMarginLoss"):
+        return False
+    with mock.patch.object(torch.nn.functional, "soft_margin_loss", soft_margin_loss):
+        return is_result_of(c, c.history + "\npass")
+
+
+def soft_margin_loss(input, target, *, reduction="mean"):
+    """soft_margin_loss by what negates the input, and does not overflow."""
+    losses = torch.nn.functional.softplus(-input * target)
+    return losses if reduction == "none" else getattr(losses, reduction)()

@@ -298,6 +298,12 @@ x4.square().sum().backward(retain_graph=True)
 x5, x6 = x4.pow(-0.5), t.reciprocal(x4)
 x5.backward(t.ones_like(x5), create_graph=True)
 """,
+    "a loss of huge numbers by a target that is unsigned": """
+x1 = t.tensor([-1e30, 1e30, -2.0, 0.5]).requires_grad_()
+x2 = t.tensor([1, 1, 2, 3], dtype=t.uint8)
+x3 = t.nn.functional.soft_margin_loss(x1, x2, reduction='sum')
+x3.backward()
+""",
 }
 
 

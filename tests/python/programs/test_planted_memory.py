@@ -195,6 +195,15 @@ x3 = m1(x2)
 x3.square().sum().backward()
 """,
     ),
+    "the gradient of a loss of small numbers is doubled, beside a huge one": (
+        "values",
+        """
+x1 = t.tensor([-1e30, 0.5], requires_grad=True)
+x2 = t.tensor([1, 3], dtype=t.uint8)
+x3 = t.nn.functional.soft_margin_loss(x1, x2, reduction='none')
+x3.backward(t.tensor([1.0, t.fault(1.0, 2.0)]))
+""",
+    ),
 }
 
 
