@@ -304,6 +304,11 @@ x2 = t.tensor([1, 1, 2, 3], dtype=t.uint8)
 x3 = t.nn.functional.soft_margin_loss(x1, x2, reduction='sum')
 x3.backward()
 """,
+    "signs of sums that are nearly 0, of windows that overlap": """
+x1 = t.arange(216).mul(43).remainder(101).sub(50).div(25).reshape(3, 3, 4, 6).requires_grad_()
+x2 = t.nn.functional.lp_pool3d(x1, 1.0, 3, stride=2, ceil_mode=True)
+x2.sum().backward()
+""",
 }
 
 

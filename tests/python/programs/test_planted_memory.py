@@ -204,6 +204,14 @@ x3 = t.nn.functional.soft_margin_loss(x1, x2, reduction='none')
 x3.backward(t.tensor([1.0, t.fault(1.0, 2.0)]))
 """,
     ),
+    "the gradient of a window is doubled, which overlaps one whose sum is 0": (
+        "values",
+        """
+x1 = t.tensor([[0.5, -0.5, 1.0, 2.0]]).requires_grad_()
+x2 = t.nn.functional.lp_pool1d(x1, 1.0, 2, stride=1)
+x2.backward(t.tensor([[1.0, 1.0, t.fault(1.0, 2.0)]]))
+""",
+    ),
 }
 
 
