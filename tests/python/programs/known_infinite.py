@@ -117,6 +117,13 @@ def _(c: Case) -> bool:
     return steps and only_the_infinite_differs(c) and may_overflow(c)
 
 
+# Of a GRU's new gate: PyTorch takes the part that is kept of the old state from the whole of what arrives.
+@documented("**Infinities** in a backward")
+def _(c: Case) -> bool:
+    recurrent = c.passes("gru(?:_cell)?") or c.passes_layer("GRU(?:Cell)?")
+    return recurrent and only_theirs_is_nan(c) and may_overflow(c)
+
+
 # What a mask hides has no slope, whatever arrives.
 @documented("**Infinities** in a backward")
 def _(c: Case) -> bool:

@@ -309,6 +309,15 @@ x1 = t.arange(216).mul(43).remainder(101).sub(50).div(25).reshape(3, 3, 4, 6).re
 x2 = t.nn.functional.lp_pool3d(x1, 1.0, 3, stride=2, ceil_mode=True)
 x2.sum().backward()
 """,
+    "an infinite gradient comes to a gate": """
+m1 = t.nn.GRU(1, 1, bidirectional=True).apply(lambda m: [w.data.zero_() for w in m.parameters()])
+x2 = t.zeros((2, 2, 1))
+x3 = m1(x2)[0]
+x3.backward(t.tensor([[[0.0, 0.0], [0.0, 0.0]], [[0.0, t.inf], [0.0, 0.0]]]))
+m1 = t.nn.GRUCell(1, 1).apply(lambda m: [w.data.zero_() for w in m.parameters()])
+x4 = m1(t.zeros((1, 1)))
+x4.backward(t.tensor([[t.inf]]))
+""",
 }
 
 

@@ -212,6 +212,15 @@ x2 = t.nn.functional.lp_pool1d(x1, 1.0, 2, stride=1)
 x2.backward(t.tensor([[1.0, 1.0, t.fault(1.0, 2.0)]]))
 """,
     ),
+    "a gradient of a gate is doubled, beside an infinite one": (
+        "values",
+        """
+m1 = t.nn.GRUCell(1, 1).apply(lambda m: [w.data.zero_() for w in m.parameters()])
+x2 = t.zeros((2, 1), requires_grad=True)
+x3 = m1(x2, x2)
+x3.backward(t.tensor([[t.inf], [t.fault(1.0, 2.0)]]))
+""",
+    ),
 }
 
 
