@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import functools
 import math
 import re
 from collections.abc import Callable
@@ -165,8 +164,12 @@ def _(c: Case) -> bool:
         c.history,
     )
     # It can be gone back through again; what stands in its place keeps indices.
-    keeping = functools.partialmethod(torch.Tensor.backward, retain_graph=True)
-    with mock.patch.object(torch.Tensor, "backward", keeping):
+    run = torch.autograd._engine_run_backward
+
+    def keeping(roots, gradients, _, *others, **named):
+        return run(roots, gradients, True, *others, **named)
+
+    with mock.patch.object(torch.autograd, "_engine_run_backward", keeping):
         return c.derives("AsStridedScatter") and is_result_of(c, by_index, scattered=scattered)
 
 

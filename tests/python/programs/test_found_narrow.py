@@ -318,6 +318,12 @@ m1 = t.nn.GRUCell(1, 1).apply(lambda m: [w.data.zero_() for w in m.parameters()]
 x4 = m1(t.zeros((1, 1)))
 x4.backward(t.tensor([[t.inf]]))
 """,
+    "a tensor scattered into itself, whose graph is gone back through twice": """
+x1 = t.tensor([2.0, 0.0], requires_grad=True)
+x2 = t.as_strided_scatter(x1, x1, (2,), (1,))
+t.autograd.backward([x2.sum(), x1.floor().sum()])
+x2.exp().sum().backward()
+""",
 }
 
 

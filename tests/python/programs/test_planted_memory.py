@@ -221,6 +221,15 @@ x3 = m1(x2, x2)
 x3.backward(t.tensor([[t.inf], [t.fault(1.0, 2.0)]]))
 """,
     ),
+    "a gradient is tripled, of what was scattered into itself": (
+        "values",
+        """
+x1 = t.tensor([2.0, 0.0], requires_grad=True)
+x2 = t.as_strided_scatter(x1, x1, (2,), (1,))
+t.autograd.backward([x2.sum(), x1.floor().sum()])
+x2.exp().mul(t.fault(1.0, 3.0)).sum().backward()
+""",
+    ),
 }
 
 
