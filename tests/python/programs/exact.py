@@ -122,6 +122,7 @@ def is_within_noise(c: Case) -> bool:
     ours, theirs = (numbers_of(t) for t in (c.difference.ours, c.difference.theirs))
     moved, told = torch.zeros_like(theirs), torch.zeros_like(theirs)
     of_other_kind = torch.zeros_like(theirs, dtype=torch.bool)
+    most = torch.finfo(c.theirs.dtype).max
     lost = is_of_other_kind(ours, theirs) | ~beyond_tolerance(c)  # how far these move nobody asks
     for seed in range(MOST_SAMPLES):
         with _Noise(seed):
@@ -129,9 +130,10 @@ def is_within_noise(c: Case) -> bool:
         if not isinstance(other, torch.Tensor) or other.shape != c.theirs.shape:
             return False
         other = other.detach().double().flatten()
-        moved = torch.maximum(moved, (other - theirs).abs().nan_to_num(0, 0, 0))
         of_other_kind |= is_of_other_kind(other, theirs)
-        told += lost | ~is_of_other_kind(other, theirs)
+        told += lost | ~other.isnan()
+        other = other.clamp(-most, most)  # as far as is known of what overflows
+        moved = torch.maximum(moved, (other - theirs).abs().nan_to_num(0, 0, 0))
         if told.min() >= SAMPLES:
             break
     beyond = (ours - theirs).abs() > LEEWAY * moved

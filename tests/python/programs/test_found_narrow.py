@@ -324,6 +324,12 @@ x2 = t.as_strided_scatter(x1, x1, (2,), (1,))
 t.autograd.backward([x2.sum(), x1.floor().sum()])
 x2.exp().sum().backward()
 """,
+    "what cancels is multiplied beyond all numbers": """
+x1 = t.tensor([[0.0], [0.5], [1e30], [-1e30]])
+x2 = t.zeros((1, 4), requires_grad=True)
+x3 = t.linalg.multi_dot([x1, x2, x1])
+x3.sum().backward()
+""",
 }
 
 

@@ -230,6 +230,14 @@ t.autograd.backward([x2.sum(), x1.floor().sum()])
 x2.exp().mul(t.fault(1.0, 3.0)).sum().backward()
 """,
     ),
+    "the half of the largest number": (
+        "values",
+        """
+x1 = t.tensor([1.0], requires_grad=True)
+x2 = x1.mul(3.4028234663852886e38)
+x2.backward(t.tensor([t.fault(1.0, 0.5)]))
+""",
+    ),
 }
 
 
