@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Callable
 from unittest import mock
 
 import torch
@@ -62,7 +64,28 @@ def _(c: Case) -> bool:
     def as_of_sqrt(ours, theirs):
         return (ours.isinf() & (ours == -theirs)) | (ours.isnan() & (theirs == 0))
 
-    return edge and "create_graph=True" in c.history and all_that_differ(c, as_of_sqrt)
+    if not edge or "create_graph=True" not in c.history:
+        return False
+    if all_that_differ(c, as_of_sqrt):
+        return True
+    with contextlib.ExitStack() as patches:  # where it is added to others
+        for name in ("pow", "float_power", "__pow__"):
+            for owner in (torch, torch.Tensor):
+                if hasattr(owner, name):
+                    root = that_is_sqrt(getattr(owner, name))
+                    patches.enter_context(mock.patch.object(owner, name, root))
+        return is_result_of(c, c.history + "\npass")
+
+
+def that_is_sqrt(power: Callable) -> Callable:
+    """A power that is sqrt where the exponent says so."""
+
+    def root(input, exponent):
+        if isinstance(exponent, torch.Tensor) or exponent != 0.5:
+            return power(input, exponent)
+        return (input.double() if power.__name__ == "float_power" else input).sqrt()
+
+    return root
 
 
 # Of 0, which a bool makes it compute as 0 * x**-1.

@@ -330,6 +330,11 @@ x2 = t.zeros((1, 4), requires_grad=True)
 x3 = t.linalg.multi_dot([x1, x2, x1])
 x3.sum().backward()
 """,
+    "the second slope of a root at -0, and of what is made of it": """
+x1 = t.tensor([-0.0, 0.0, 4.0], requires_grad=True)
+x2, = t.autograd.grad(x1.float_power(0.5).exp().sum(), x1, create_graph=True)
+x2.sum().backward()
+""",
 }
 
 

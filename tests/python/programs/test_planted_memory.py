@@ -238,6 +238,14 @@ x2 = x1.mul(3.4028234663852886e38)
 x2.backward(t.tensor([t.fault(1.0, 0.5)]))
 """,
     ),
+    "a second slope is too large by a hundredth, beside that of a root at -0": (
+        "values",
+        """
+x1 = t.tensor([-0.0, 4.0], requires_grad=True)
+x2, = t.autograd.grad(x1.pow(0.5).exp().sum(), x1, create_graph=True)
+x2.backward(t.tensor([1.0, t.fault(1.0, 1.01)]))
+""",
+    ),
 }
 
 
