@@ -440,11 +440,11 @@ def _(c: Case) -> bool:
     return c.aspect == "values" and scatters and has_expanded_index(c)
 
 
-# So does the gradient of what such an index has read.
+# So does the gradient of what such an index has read, or the gradient of a scatter.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    read = c.named("\n".join(re.findall(r".*\bgather\(.*", c.history)))
-    return c.aspect == "values" and c.derives("Gather") and any(map(is_expanded_index, read))
+    apart = converted(c, r"\b(gather|scatter_?)\(", is_expanded_index, "contiguous()")
+    return c.derives("Gather") and is_result_of(c, apart)
 
 
 def has_expanded_index(c: Case) -> bool:

@@ -335,6 +335,14 @@ x1 = t.tensor([-0.0, 0.0, 4.0], requires_grad=True)
 x2, = t.autograd.grad(x1.float_power(0.5).exp().sum(), x1, create_graph=True)
 x2.sum().backward()
 """,
+    "the gradient of a scatter by an expanded index, gone back through": """
+x1 = t.zeros((2, 123)).scatter(0, t.tensor([0, 0, 0, 1]).reshape(4, 1).expand(4, 122), 1)
+x2 = t.tensor([0, 0, 0, 1]).reshape(4, 1).expand(4, 122)
+x3 = t.arange(488).div(488).reshape(4, 122).requires_grad_()
+x4 = x1.scatter(0, x2, x3)
+x5, = t.autograd.grad(x4.exp().sum(), x3, create_graph=True)
+x5.square().sum().backward()
+""",
 }
 
 

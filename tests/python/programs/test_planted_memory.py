@@ -246,6 +246,15 @@ x2, = t.autograd.grad(x1.pow(0.5).exp().sum(), x1, create_graph=True)
 x2.backward(t.tensor([1.0, t.fault(1.0, 1.01)]))
 """,
     ),
+    "the gradient of what an expanded index has read is doubled": (
+        "values",
+        """
+x1 = t.arange(4.0).reshape(2, 2).requires_grad_()
+x2 = t.tensor([[0], [0], [1]]).expand(3, 1)
+x3 = x1.gather(0, x2)
+x3.backward(t.full((3, 1), t.fault(1.0, 2.0)))
+""",
+    ),
 }
 
 
