@@ -1003,7 +1003,7 @@ std::tuple<Tensor, Tensor, Tensor> lstm(
   if (!is_autocasting()) return dt::lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first);
   const Tensor* cast[] = {&input};
   TensorList lists[] = {hx.value_or(TensorList()), params};
-  const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast, lists);
+  const Casts casts({CastPolicy::kNone, CastPolicy::kLowerPrecisionFp}, cast, lists);
   return dt::lstm(*cast[0], hx ? std::optional(lists[0]) : hx, lists[1], has_biases, num_layers, dropout, train, bidirectional, batch_first);
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "core/ops/autocast/autocast.h"
 
 namespace dt {
 
@@ -84,7 +85,7 @@ void check_weights(Recurrence kind, const RecurrentWeights& w) {
 
 void check_features(const Tensor& rows, const Tensor& weight) {
   const std::string given = text("torch.", rows.dtype()), wanted = text("torch.", weight.dtype());
-  DT_CHECK(given == wanted, kValueError, "RNN input dtype (", given,
+  DT_CHECK(given == wanted || is_autocasting(), kValueError, "RNN input dtype (", given,
            ") does not match weight dtype (", wanted, "). Convert input: input.to(", wanted,
            "), or convert model: model.to(", given, ")");
   DT_CHECK(rows.size(-1) == weight.size(1), kRuntimeError,

@@ -2,6 +2,7 @@
 // batch has the same size at each time step.
 #include "core/ops/recurrent.gen.h"
 
+#include "core/ops/autocast/autocast.h"
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/linalg/checks.h"
@@ -165,7 +166,15 @@ Pair lstm(const Tensor& input, std::optional<TensorList> hx, TensorList params, 
           int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) {
   const RecurrentSettings s{Recurrence::kLstm, has_biases, num_layers,
                             dropout,           train,      bidirectional};
-  const Network y = run_sequences(s, input, pair_of(hx), params, batch_first);
+  const Tensor* cast[] = {&input};
+  TensorList lists[] = {pair_of(hx), params};
+  // PyTorch's CPU has one op for it, of the half precision, which does not project. The division
+  // is for numbers of layers that would overflow.
+  const bool projects = params.size() / (s.directions() * (has_biases ? 5 : 3)) == num_layers;
+  std::optional<Casts> casts;
+  if (is_autocasting() && !projects)
+    casts.emplace(CastPolicies{CastPolicy::kLowerPrecisionFp, CastPolicy::kNone}, cast, lists);
+  const Network y = run_sequences(s, *cast[0], lists[0], lists[1], batch_first);
   return {y.rows, y.h_n, y.c_n};
 }
 

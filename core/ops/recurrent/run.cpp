@@ -1,6 +1,10 @@
 #include "core/ops/recurrent/run.h"
 
+#include <optional>
+
 #include "core/autograd/record.h"
+#include "core/ops/autocast.gen.h"
+#include "core/ops/autocast/autocast.h"
 #include "core/ops/checks.h"
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
@@ -20,7 +24,7 @@ RecurrentState lstm_step(const Tensor& gates, const RecurrentState& s, const Ten
       split_with_sizes(gates, {n, n, n, n}, 1);  // input, forget, cell, output
   const Tensor c = gated_add(s.c, gate[1], gated(tanh(gate[2]), gate[0]));
   const Tensor h = gated(tanh(c), gate[3]);
-  return {projection.defined() ? linear(h, projection, Tensor()) : h, c};
+  return {projection.defined() ? autocast::linear(h, projection, Tensor()) : h, c};
 }
 
 Tensor gru_step(const Tensor& from_input, const Tensor& from_hidden, const Tensor& h) {
@@ -106,12 +110,20 @@ Tensor hidden_addend(bool is_gru, const Tensor& from_input, const RecurrentWeigh
   return bias.defined() ? part + bias : part;
 }
 
+// What a region of autocast makes of a step's products; the rest is promoted.
+Tensor cast_step(bool is_gru, const Tensor& from_input, const Tensor& h,
+                 const RecurrentWeights& w) {
+  const Tensor product = autocast::linear(h, w.hidden, w.hidden_bias);
+  return is_gru ? product : from_input + product;
+}
+
 }  // namespace
 
 RecurrentRun run_recurrent(Recurrence kind, const Tensor& rows, IntList batch_sizes,
                            const RecurrentState& first, const RecurrentWeights& w, bool reverse) {
   const bool has_gates = gates_of(kind) > 1;
   if (has_gates) check_output_dtype(rows.dtype());
+  if (is_autocasting()) return run_by_steps(kind, rows, batch_sizes, first, w, reverse);
   const RecurrentRun run = run_at_once(kind, rows, batch_sizes, first, w, reverse);
   return run.rows.defined() ? run : run_by_steps(kind, rows, batch_sizes, first, w, reverse);
 }
@@ -119,11 +131,15 @@ RecurrentRun run_recurrent(Recurrence kind, const Tensor& rows, IntList batch_si
 RecurrentRun run_by_steps(Recurrence kind, const Tensor& rows, IntList batch_sizes,
                           const RecurrentState& first, const RecurrentWeights& w, bool reverse) {
   const bool is_gru = kind == Recurrence::kGru;
-  const bool shares_bias = !is_gru && rows.dtype() == first.h.dtype();
+  const bool casts = is_autocasting();
+  const bool shares_bias = !is_gru && !casts && rows.dtype() == first.h.dtype();
   const Tensor bias = shares_bias ? sum_of(w.input_bias, w.hidden_bias) : w.input_bias;
-  const Tensor from_input = linear(rows, w.input, bias);
-  const Tensor addend = shares_bias ? from_input : hidden_addend(is_gru, from_input, w);
-  HiddenSide hidden(addend, w.hidden, batch_sizes);
+  const Tensor from_input = autocast::linear(rows, w.input, bias);
+  std::optional<HiddenSide> hidden;
+  if (!casts) {
+    const Tensor addend = shares_bias ? from_input : hidden_addend(is_gru, from_input, w);
+    hidden.emplace(addend, w.hidden, batch_sizes);
+  }
   const std::vector<Tensor> inputs = split_with_sizes(from_input, batch_sizes, 0);
   const int64_t steps = batch_sizes.size();
   std::vector<Tensor> outputs(static_cast<size_t>(steps));
@@ -131,7 +147,8 @@ RecurrentRun run_by_steps(Recurrence kind, const Tensor& rows, IntList batch_siz
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t t = reverse ? steps - 1 - i : i;
     const RecurrentState& s = running.resize(batch_sizes[t]);
-    outputs[t] = running.advance(next_state(kind, inputs[t], hidden.step(t, s.h), s, w.projection));
+    const Tensor from_hidden = casts ? cast_step(is_gru, inputs[t], s.h, w) : hidden->step(t, s.h);
+    outputs[t] = running.advance(next_state(kind, inputs[t], from_hidden, s, w.projection));
   }
   return {cat(outputs), running.last()};
 }
