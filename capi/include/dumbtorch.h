@@ -5736,6 +5736,123 @@ DT_MUST_CHECK DT_API dt_status dt_segment_reduce(
     int64_t axis, int32_t unsafe, dt_scalar_kind initial_kind, int64_t initial_i, double initial_f,
     dt_tensor **out) DT_NOEXCEPT;
 
+/* ---- init */
+
+/** The recommended gain of weights before a nonlinearity.
+ * @param nonlinearity 'linear', 'conv1d' and the like, 'sigmoid', 'tanh', 'relu', 'leaky_relu' or
+ *   'selu'.
+ * @param param The slope of leaky_relu for numbers below 0; absent means 0.01. PyTorch's default:
+ *   absent.
+ * @throws ValueError: there is no such nonlinearity. */
+DT_MUST_CHECK DT_API dt_status dt_calculate_gain(
+    const char *nonlinearity, const double *param, double *out) DT_NOEXCEPT;
+
+/** How many numbers each output of a weight is made of, and how many each input goes into.
+ * @param tensor A weight of a linear layer or a convolution.
+ * @return How many inputs and how many outputs each unit has.
+ * @throws ValueError: it has fewer than two dimensions. */
+DT_MUST_CHECK DT_API dt_status dt_calculate_fan_in_and_fan_out(
+    dt_tensor *tensor, int64_t *fan_in, int64_t *fan_out) DT_NOEXCEPT;
+
+/** Fills a matrix with the identity.
+ * @param tensor The tensor that is written. Nothing of it is recorded, so that it may be a
+ *   parameter. Written.
+ * @throws ValueError: the tensor is no matrix. */
+DT_MUST_CHECK DT_API dt_status dt_eye_(dt_tensor *tensor) DT_NOEXCEPT;
+
+/** Fills a convolution's weight so that it keeps as many channels as it can, in each group.
+ * @param tensor The tensor that is written. Nothing of it is recorded, so that it may be a
+ *   parameter. Written.
+ * @param groups The channels are split into so many groups that do not mix. PyTorch's default: 1.
+ * @throws ValueError: the tensor does not have 3, 4 or 5 dimensions, or groups do not divide the
+ *   first. */
+DT_MUST_CHECK DT_API dt_status dt_dirac_(dt_tensor *tensor, int64_t groups) DT_NOEXCEPT;
+
+/** Fills a weight with uniform numbers that keep the variance in both directions (Glorot and Bengio,
+ * 2010).
+ * @param tensor The tensor that is written. Nothing of it is recorded, so that it may be a
+ *   parameter. Written.
+ * @param gain What the spread is multiplied by. PyTorch's default: 1.0.
+ * @param generator The source; absent means the default one. PyTorch's default: absent.
+ * @throws ValueError: the tensor has fewer than two dimensions. */
+DT_MUST_CHECK DT_API dt_status dt_xavier_uniform_(
+    dt_tensor *tensor, double gain, dt_generator *generator) DT_NOEXCEPT;
+
+/** Fills a weight with normal numbers that keep the variance in both directions (Glorot and Bengio,
+ * 2010).
+ * @param tensor The tensor that is written. Nothing of it is recorded, so that it may be a
+ *   parameter. Written.
+ * @param gain What the spread is multiplied by. PyTorch's default: 1.0.
+ * @param generator The source; absent means the default one. PyTorch's default: absent.
+ * @throws ValueError: the tensor has fewer than two dimensions. */
+DT_MUST_CHECK DT_API dt_status dt_xavier_normal_(
+    dt_tensor *tensor, double gain, dt_generator *generator) DT_NOEXCEPT;
+
+/** Fills a weight with uniform numbers that keep the variance through rectifiers (He et al., arXiv
+ * 1502.01852).
+ * @param tensor The tensor that is written. Nothing of it is recorded, so that it may be a
+ *   parameter. Written.
+ * @param a The slope of leaky_relu for numbers below 0. PyTorch's default: 0.0.
+ * @param mode Which of the two variances is kept: 'fan_in' that of a forward, 'fan_out' that of a
+ *   backward. PyTorch's default: fan_in.
+ * @param nonlinearity What comes after the weight, by calculate_gain's names. PyTorch's default:
+ *   leaky_relu.
+ * @param generator The source; absent means the default one. PyTorch's default: absent.
+ * @throws ValueError: the tensor has fewer than two dimensions, or there is no such mode or
+ *   nonlinearity. */
+DT_MUST_CHECK DT_API dt_status dt_kaiming_uniform_(
+    dt_tensor *tensor, double a, const char *mode, const char *nonlinearity,
+    dt_generator *generator) DT_NOEXCEPT;
+
+/** Fills a weight with normal numbers that keep the variance through rectifiers (He et al., arXiv
+ * 1502.01852).
+ * @param tensor The tensor that is written. Nothing of it is recorded, so that it may be a
+ *   parameter. Written.
+ * @param a The slope of leaky_relu for numbers below 0. PyTorch's default: 0.0.
+ * @param mode Which of the two variances is kept: 'fan_in' that of a forward, 'fan_out' that of a
+ *   backward. PyTorch's default: fan_in.
+ * @param nonlinearity What comes after the weight, by calculate_gain's names. PyTorch's default:
+ *   leaky_relu.
+ * @param generator The source; absent means the default one. PyTorch's default: absent.
+ * @throws ValueError: the tensor has fewer than two dimensions, or there is no such mode or
+ *   nonlinearity. */
+DT_MUST_CHECK DT_API dt_status dt_kaiming_normal_(
+    dt_tensor *tensor, double a, const char *mode, const char *nonlinearity,
+    dt_generator *generator) DT_NOEXCEPT;
+
+/** Fills the tensor with normal numbers between a and b: those outside are drawn again.
+ * @param tensor The tensor that is written. Nothing of it is recorded, so that it may be a
+ *   parameter. Written.
+ * @param mean The mean of the numbers before some are drawn again. PyTorch's default: 0.0.
+ * @param std Their standard deviation. PyTorch's default: 1.0.
+ * @param a The least number. PyTorch's default: -2.0.
+ * @param b The largest. PyTorch's default: 2.0.
+ * @param generator The source; absent means the default one. PyTorch's default: absent.
+ * @throws RuntimeError: std is not positive, a is above b, or the dtype is not floating-point. */
+DT_MUST_CHECK DT_API dt_status dt_trunc_normal_(
+    dt_tensor *tensor, double mean, double std, double a, double b,
+    dt_generator *generator) DT_NOEXCEPT;
+
+/** Fills a matrix, whose columns are the last dimensions together, with rows that are orthogonal, or
+ * columns if there are more rows (Saxe et al., arXiv 1312.6120).
+ * @param tensor The tensor that is written. Nothing of it is recorded, so that it may be a
+ *   parameter. Written.
+ * @param gain The length of each row or column. PyTorch's default: 1.0.
+ * @param generator The source; absent means the default one. PyTorch's default: absent.
+ * @throws ValueError: the tensor has fewer than two dimensions. */
+DT_MUST_CHECK DT_API dt_status dt_orthogonal_(
+    dt_tensor *tensor, double gain, dt_generator *generator) DT_NOEXCEPT;
+
+/** Fills a matrix with normal numbers, of which a share of each column is 0 (Martens, 2010).
+ * @param tensor The tensor that is written. Nothing of it is recorded, so that it may be a
+ *   parameter. Written.
+ * @param sparsity The share of each column that is 0.
+ * @param std The standard deviation of the other numbers. PyTorch's default: 0.01.
+ * @param generator The source; absent means the default one. PyTorch's default: absent.
+ * @throws ValueError: the tensor is no matrix. */
+DT_MUST_CHECK DT_API dt_status dt_sparse_(
+    dt_tensor *tensor, double sparsity, double std, dt_generator *generator) DT_NOEXCEPT;
+
 /* ---- linalg */
 
 /** Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast.

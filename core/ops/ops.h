@@ -8,6 +8,7 @@
 #include "core/ops/factor.gen.h"
 #include "core/ops/generation.gen.h"
 #include "core/ops/indexing.gen.h"
+#include "core/ops/init.gen.h"
 #include "core/ops/linalg.gen.h"
 #include "core/ops/loss.gen.h"
 #include "core/ops/nn.gen.h"

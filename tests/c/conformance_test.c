@@ -2125,8 +2125,157 @@ static void case_166(void) {
     T_REALS(-1.25, 2.25, 0.25, 3.75, 0.0, -0.25, 3.25, 1.25, 0.0, 0.0, 0.75, -1.25));
 }
 
-/* matmul */
+/* eye_ */
 static void case_167(void) {
+  dt_tensor *a_tensor = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *result = T_eye_(a_tensor);
+  expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(1.0, 0.0, 0.0, 0.0, 1.0, 0.0));
+}
+
+/* dirac_ */
+static void case_168(void) {
+  dt_tensor *a_tensor = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
+    .size = T_DIMS(4, 2, 3), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *result = T_dirac_(a_tensor, .groups = 2);
+  expect(
+    result, DT_DTYPE_FLOAT32, T_DIMS(4, 2, 3),
+    T_REALS(0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0));
+}
+
+/* xavier_uniform_ */
+static void case_169(void) {
+  dt_tensor *a_tensor = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
+    .size = T_DIMS(4, 2, 3), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *result = T_xavier_uniform_(a_tensor, .gain = 0);
+  expect(
+    result, DT_DTYPE_FLOAT32, T_DIMS(4, 2, 3),
+    T_REALS(-0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0));
+}
+
+/* xavier_uniform_ */
+static void case_170(void) {
+  dt_tensor *a_tensor = T_from_numbers(T_REALS(-1.25, 2.25, 0.25), .size = T_DIMS(3), .dtype = DT_DTYPE_FLOAT32);
+  T_xavier_uniform_(a_tensor);
+  expect_error("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions");
+}
+
+/* xavier_normal_ */
+static void case_171(void) {
+  dt_tensor *a_tensor = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
+    .size = T_DIMS(4, 2, 3), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *result = T_xavier_normal_(a_tensor, .gain = 0);
+  expect(
+    result, DT_DTYPE_FLOAT32, T_DIMS(4, 2, 3),
+    T_REALS(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0));
+}
+
+/* xavier_normal_ */
+static void case_172(void) {
+  dt_tensor *a_tensor = T_from_numbers(T_REALS(-1.25, 2.25, 0.25), .size = T_DIMS(3), .dtype = DT_DTYPE_FLOAT32);
+  T_xavier_normal_(a_tensor);
+  expect_error("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions");
+}
+
+/* orthogonal_ */
+static void case_173(void) {
+  dt_tensor *a_tensor = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
+    .size = T_DIMS(4, 2, 3), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *result = T_orthogonal_(a_tensor, .gain = 0);
+  expect(
+    result, DT_DTYPE_FLOAT32, T_DIMS(4, 2, 3),
+    T_REALS(-0.0, 0.0, 0.0, -0.0, -0.0, -0.0, 0.0, -0.0, -0.0, 0.0, -0.0, -0.0, -0.0, 0.0, -0.0, 0.0, -0.0, 0.0, 0.0, -0.0, -0.0, -0.0, -0.0, 0.0));
+}
+
+/* orthogonal_ */
+static void case_174(void) {
+  dt_tensor *a_tensor = T_from_numbers(T_REALS(-1.25, 2.25, 0.25), .size = T_DIMS(3), .dtype = DT_DTYPE_FLOAT32);
+  T_orthogonal_(a_tensor);
+  expect_error("Only tensors with 2 or more dimensions are supported");
+}
+
+/* kaiming_uniform_ */
+static void case_175(void) {
+  dt_tensor *a_tensor = T_from_numbers(T_REALS(), .size = T_DIMS(0, 2), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *result = T_kaiming_uniform_(a_tensor, .mode = "fan_out");
+  expect(result, DT_DTYPE_FLOAT32, T_DIMS(0, 2), T_REALS());
+}
+
+/* kaiming_uniform_ */
+static void case_176(void) {
+  dt_tensor *a_tensor = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
+    .size = T_DIMS(4, 2, 3), .dtype = DT_DTYPE_FLOAT32);
+  T_kaiming_uniform_(a_tensor, .a = 0.5, .mode = "fan");
+  expect_error("Mode fan not supported, please use one of ['fan_in', 'fan_out']");
+}
+
+/* kaiming_uniform_ */
+static void case_177(void) {
+  dt_tensor *a_tensor = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
+    .size = T_DIMS(4, 2, 3), .dtype = DT_DTYPE_FLOAT32);
+  T_kaiming_uniform_(a_tensor, .nonlinearity = "none");
+  expect_error("Unsupported nonlinearity none");
+}
+
+/* kaiming_normal_ */
+static void case_178(void) {
+  dt_tensor *a_tensor = T_from_numbers(T_REALS(), .size = T_DIMS(0, 2), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *result = T_kaiming_normal_(a_tensor, .mode = "fan_out");
+  expect(result, DT_DTYPE_FLOAT32, T_DIMS(0, 2), T_REALS());
+}
+
+/* kaiming_normal_ */
+static void case_179(void) {
+  dt_tensor *a_tensor = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
+    .size = T_DIMS(4, 2, 3), .dtype = DT_DTYPE_FLOAT32);
+  T_kaiming_normal_(a_tensor, .a = 0.5, .mode = "fan");
+  expect_error("Mode fan not supported, please use one of ['fan_in', 'fan_out']");
+}
+
+/* kaiming_normal_ */
+static void case_180(void) {
+  dt_tensor *a_tensor = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
+    .size = T_DIMS(4, 2, 3), .dtype = DT_DTYPE_FLOAT32);
+  T_kaiming_normal_(a_tensor, .nonlinearity = "none");
+  expect_error("Unsupported nonlinearity none");
+}
+
+/* trunc_normal_ */
+static void case_181(void) {
+  dt_tensor *a_tensor = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
+    .size = T_DIMS(4, 2, 3), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *result = T_trunc_normal_(a_tensor, .mean = 0.5, .std = 2, .a = 1, .b = 1);
+  expect(
+    result, DT_DTYPE_FLOAT32, T_DIMS(4, 2, 3),
+    T_REALS(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0));
+}
+
+/* sparse_ */
+static void case_182(void) {
+  dt_tensor *a_tensor = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *result = T_sparse_(a_tensor, 1, .std = 2);
+  expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(0.0, 0.0, 0.0, 0.0, 0.0, 0.0));
+}
+
+/* sparse_ */
+static void case_183(void) {
+  dt_tensor *a_tensor = T_from_numbers(T_REALS(-1.25, 2.25, 0.25), .size = T_DIMS(3), .dtype = DT_DTYPE_FLOAT32);
+  T_sparse_(a_tensor, 0.5);
+  expect_error("Only tensors with 2 dimensions are supported");
+}
+
+/* matmul */
+static void case_184(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *a_other = T_from_numbers(
@@ -2136,7 +2285,7 @@ static void case_167(void) {
 }
 
 /* sum */
-static void case_168(void) {
+static void case_185(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   T_sum(a_input, .dim = T_DIMS(3));
@@ -2144,7 +2293,7 @@ static void case_168(void) {
 }
 
 /* reshape */
-static void case_169(void) {
+static void case_186(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   T_reshape(a_input, T_DIMS(4, 2));
@@ -2152,7 +2301,7 @@ static void case_169(void) {
 }
 
 /* add */
-static void case_170(void) {
+static void case_187(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *a_other = T_from_numbers(T_REALS(-1.25, 2.25, 0.25, 3.75), .size = T_DIMS(4), .dtype = DT_DTYPE_FLOAT32);
@@ -2161,7 +2310,7 @@ static void case_170(void) {
 }
 
 /* narrow */
-static void case_171(void) {
+static void case_188(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   T_narrow(a_input, 0, 0, 9);
@@ -2169,7 +2318,7 @@ static void case_171(void) {
 }
 
 /* view */
-static void case_172(void) {
+static void case_189(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   T_view(a_input, T_DIMS(5));
@@ -2177,7 +2326,7 @@ static void case_172(void) {
 }
 
 /* softmax */
-static void case_173(void) {
+static void case_190(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   T_softmax(a_input, 2);
@@ -2203,6 +2352,7 @@ static void (*const cases[])(void) = {
     case_146, case_147, case_148, case_149, case_150, case_151, case_152, case_153, case_154,
     case_155, case_156, case_157, case_158, case_159, case_160, case_161, case_162, case_163,
     case_164, case_165, case_166, case_167, case_168, case_169, case_170, case_171, case_172,
-    case_173};
+    case_173, case_174, case_175, case_176, case_177, case_178, case_179, case_180, case_181,
+    case_182, case_183, case_184, case_185, case_186, case_187, case_188, case_189, case_190};
 
-int main(void) { return run_cases(cases, 174); }
+int main(void) { return run_cases(cases, 191); }

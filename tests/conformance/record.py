@@ -524,6 +524,23 @@ def record_creation(record: Recorder) -> None:
     record("full_like", input=numbers(2), fill_value=4)
 
 
+def record_initial_values(record: Recorder) -> None:
+    """Of what is random, such as leave nothing to chance."""
+    init, weight, vector = torch.nn.init, numbers(4, 2, 3), numbers(3)
+    record("eye_", init.eye_, tensor=numbers(2, 3))
+    record("dirac_", init.dirac_, tensor=weight, groups=2)
+    for name in ("xavier_uniform_", "xavier_normal_", "orthogonal_"):
+        record(name, getattr(init, name), tensor=weight, gain=0)
+        record.error(name, getattr(init, name), tensor=vector)
+    for name in ("kaiming_uniform_", "kaiming_normal_"):
+        record(name, getattr(init, name), tensor=numbers(0, 2), mode="fan_out")
+        record.error(name, getattr(init, name), tensor=weight, a=0.5, mode="fan")
+        record.error(name, getattr(init, name), tensor=weight, nonlinearity="none")
+    record("trunc_normal_", init.trunc_normal_, tensor=weight, mean=0.5, std=2, a=1, b=1)
+    record("sparse_", init.sparse_, tensor=numbers(2, 3), sparsity=1, std=2)
+    record.error("sparse_", init.sparse_, tensor=vector, sparsity=0.5)
+
+
 def record_errors(record: Recorder) -> None:
     x = numbers(2, 3)
     record.error("matmul", input=x, other=x)
@@ -546,6 +563,7 @@ def main() -> None:
         record_networks,
         record_losses,
         record_indexing,
+        record_initial_values,
         record_errors,
         record_operators,
         record_brackets,

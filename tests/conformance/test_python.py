@@ -27,13 +27,13 @@ def decode(value, needs_grad: bool = False):
 
 
 def run(name: str, args: dict):
-    """Calls the function where Python has it: in torch.nn.functional, in torch, or as a method."""
+    """Calls the function where Python has it: in torch.nn.functional, torch or torch.nn.init, or as a method."""
     name = name.removesuffix("_dim")
     if name == "split":  # PyTorch's own names for its arguments are others
         return torch.split(*args.values())
     if name in ("from_bools", "at", "set_at"):  # other languages' torch.tensor and brackets
         return getattr(_ops, name)(**args)
-    for place in (F, torch):  # torch has some of F's too, with arguments by position
+    for place in (F, torch, torch.nn.init):  # torch has some of F's too, with arguments by position
         if hasattr(place, name):
             return getattr(place, name)(**args)
     this, *others = args.values()

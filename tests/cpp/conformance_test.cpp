@@ -1991,52 +1991,191 @@ void case_166() {
     {-1.25, 2.25, 0.25, 3.75, 0.0, -0.25, 3.25, 1.25, 0.0, 0.0, 0.75, -1.25});
 }
 
-// matmul
+// eye_
 void case_167() {
+  const dt::Tensor a_tensor = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
+  const auto result = dt::nn::init::eye_(a_tensor);
+  expect(result, dt::DType::kFloat32, {2, 3}, {1.0, 0.0, 0.0, 0.0, 1.0, 0.0});
+}
+
+// dirac_
+void case_168() {
+  const dt::Tensor a_tensor = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {4, 2, 3}, dt::DType::kFloat32);
+  const auto result = dt::nn::init::dirac_(a_tensor, 2);
+  expect(
+    result, dt::DType::kFloat32, {4, 2, 3},
+    {0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0});
+}
+
+// xavier_uniform_
+void case_169() {
+  const dt::Tensor a_tensor = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {4, 2, 3}, dt::DType::kFloat32);
+  const auto result = dt::nn::init::xavier_uniform_(a_tensor, 0);
+  expect(
+    result, dt::DType::kFloat32, {4, 2, 3},
+    {-0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0});
+}
+
+// xavier_uniform_
+void case_170() {
+  const dt::Tensor a_tensor = dt::from_numbers({-1.25, 2.25, 0.25}, {3}, dt::DType::kFloat32);
+  expect_error("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions", [&] { dt::nn::init::xavier_uniform_(a_tensor); });
+}
+
+// xavier_normal_
+void case_171() {
+  const dt::Tensor a_tensor = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {4, 2, 3}, dt::DType::kFloat32);
+  const auto result = dt::nn::init::xavier_normal_(a_tensor, 0);
+  expect(
+    result, dt::DType::kFloat32, {4, 2, 3},
+    {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0});
+}
+
+// xavier_normal_
+void case_172() {
+  const dt::Tensor a_tensor = dt::from_numbers({-1.25, 2.25, 0.25}, {3}, dt::DType::kFloat32);
+  expect_error("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions", [&] { dt::nn::init::xavier_normal_(a_tensor); });
+}
+
+// orthogonal_
+void case_173() {
+  const dt::Tensor a_tensor = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {4, 2, 3}, dt::DType::kFloat32);
+  const auto result = dt::nn::init::orthogonal_(a_tensor, 0);
+  expect(
+    result, dt::DType::kFloat32, {4, 2, 3},
+    {-0.0, 0.0, 0.0, -0.0, -0.0, -0.0, 0.0, -0.0, -0.0, 0.0, -0.0, -0.0, -0.0, 0.0, -0.0, 0.0, -0.0, 0.0, 0.0, -0.0, -0.0, -0.0, -0.0, 0.0});
+}
+
+// orthogonal_
+void case_174() {
+  const dt::Tensor a_tensor = dt::from_numbers({-1.25, 2.25, 0.25}, {3}, dt::DType::kFloat32);
+  expect_error("Only tensors with 2 or more dimensions are supported", [&] { dt::nn::init::orthogonal_(a_tensor); });
+}
+
+// kaiming_uniform_
+void case_175() {
+  const dt::Tensor a_tensor = dt::from_numbers({}, {0, 2}, dt::DType::kFloat32);
+  const auto result = dt::nn::init::kaiming_uniform_(a_tensor, 0.0, "fan_out");
+  expect(result, dt::DType::kFloat32, {0, 2}, {});
+}
+
+// kaiming_uniform_
+void case_176() {
+  const dt::Tensor a_tensor = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {4, 2, 3}, dt::DType::kFloat32);
+  expect_error("Mode fan not supported, please use one of ['fan_in', 'fan_out']", [&] { dt::nn::init::kaiming_uniform_(a_tensor, 0.5, "fan"); });
+}
+
+// kaiming_uniform_
+void case_177() {
+  const dt::Tensor a_tensor = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {4, 2, 3}, dt::DType::kFloat32);
+  expect_error("Unsupported nonlinearity none", [&] { dt::nn::init::kaiming_uniform_(a_tensor, 0.0, "fan_in", "none"); });
+}
+
+// kaiming_normal_
+void case_178() {
+  const dt::Tensor a_tensor = dt::from_numbers({}, {0, 2}, dt::DType::kFloat32);
+  const auto result = dt::nn::init::kaiming_normal_(a_tensor, 0.0, "fan_out");
+  expect(result, dt::DType::kFloat32, {0, 2}, {});
+}
+
+// kaiming_normal_
+void case_179() {
+  const dt::Tensor a_tensor = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {4, 2, 3}, dt::DType::kFloat32);
+  expect_error("Mode fan not supported, please use one of ['fan_in', 'fan_out']", [&] { dt::nn::init::kaiming_normal_(a_tensor, 0.5, "fan"); });
+}
+
+// kaiming_normal_
+void case_180() {
+  const dt::Tensor a_tensor = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {4, 2, 3}, dt::DType::kFloat32);
+  expect_error("Unsupported nonlinearity none", [&] { dt::nn::init::kaiming_normal_(a_tensor, 0.0, "fan_in", "none"); });
+}
+
+// trunc_normal_
+void case_181() {
+  const dt::Tensor a_tensor = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {4, 2, 3}, dt::DType::kFloat32);
+  const auto result = dt::nn::init::trunc_normal_(a_tensor, 0.5, 2, 1, 1);
+  expect(
+    result, dt::DType::kFloat32, {4, 2, 3},
+    {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0});
+}
+
+// sparse_
+void case_182() {
+  const dt::Tensor a_tensor = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
+  const auto result = dt::nn::init::sparse_(a_tensor, 1, 2);
+  expect(result, dt::DType::kFloat32, {2, 3}, {0.0, 0.0, 0.0, 0.0, 0.0, 0.0});
+}
+
+// sparse_
+void case_183() {
+  const dt::Tensor a_tensor = dt::from_numbers({-1.25, 2.25, 0.25}, {3}, dt::DType::kFloat32);
+  expect_error("Only tensors with 2 dimensions are supported", [&] { dt::nn::init::sparse_(a_tensor, 0.5); });
+}
+
+// matmul
+void case_184() {
   const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_other = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   expect_error("mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)", [&] { dt::matmul(a_input, a_other); });
 }
 
 // sum
-void case_168() {
+void case_185() {
   const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   expect_error("Dimension out of range (expected to be in range of [-2, 1], but got 3)", [&] { dt::sum(a_input, dt::Ints({3})); });
 }
 
 // reshape
-void case_169() {
+void case_186() {
   const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   expect_error("shape '[4, 2]' is invalid for input of size 6", [&] { dt::reshape(a_input, dt::Ints({4, 2})); });
 }
 
 // add
-void case_170() {
+void case_187() {
   const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_other = dt::from_numbers({-1.25, 2.25, 0.25, 3.75}, {4}, dt::DType::kFloat32);
   expect_error("The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1", [&] { dt::add(a_input, a_other); });
 }
 
 // narrow
-void case_171() {
+void case_188() {
   const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   expect_error("start (0) + length (9) exceeds dimension size (2).", [&] { dt::narrow(a_input, 0, 0, 9); });
 }
 
 // view
-void case_172() {
+void case_189() {
   const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   expect_error("shape '[5]' is invalid for input of size 6", [&] { a_input.view(dt::Ints({5})); });
 }
 
 // softmax
-void case_173() {
+void case_190() {
   const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   expect_error("Dimension out of range (expected to be in range of [-2, 1], but got 2)", [&] { dt::softmax(a_input, 2); });
 }
 
 // operator
-void case_174() {
+void case_191() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 + a_x1;
@@ -2044,14 +2183,14 @@ void case_174() {
 }
 
 // operator
-void case_175() {
+void case_192() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 + 2;
   expect(result, dt::DType::kFloat32, {2, 3}, {2.25, 5.75, 3.75, 7.25, 5.25, 3.25});
 }
 
 // operator
-void case_176() {
+void case_193() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 - a_x1;
@@ -2059,14 +2198,14 @@ void case_176() {
 }
 
 // operator
-void case_177() {
+void case_194() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 - 2;
   expect(result, dt::DType::kFloat32, {2, 3}, {-1.75, 1.75, -0.25, 3.25, 1.25, -0.75});
 }
 
 // operator
-void case_178() {
+void case_195() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 * a_x1;
@@ -2074,14 +2213,14 @@ void case_178() {
 }
 
 // operator
-void case_179() {
+void case_196() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 * 2;
   expect(result, dt::DType::kFloat32, {2, 3}, {0.5, 7.5, 3.5, 10.5, 6.5, 2.5});
 }
 
 // operator
-void case_180() {
+void case_197() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 / a_x1;
@@ -2089,14 +2228,14 @@ void case_180() {
 }
 
 // operator
-void case_181() {
+void case_198() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 / 2;
   expect(result, dt::DType::kFloat32, {2, 3}, {0.125, 1.875, 0.875, 2.625, 1.625, 0.625});
 }
 
 // operator
-void case_182() {
+void case_199() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 % a_x1;
@@ -2104,35 +2243,35 @@ void case_182() {
 }
 
 // operator
-void case_183() {
+void case_200() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 % 2;
   expect(result, dt::DType::kFloat32, {2, 3}, {0.25, 1.75, 1.75, 1.25, 1.25, 1.25});
 }
 
 // operator
-void case_184() {
+void case_201() {
   const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 1.5 + a_x1;
   expect(result, dt::DType::kFloat32, {2, 3}, {1.75, 5.25, 3.25, 6.75, 4.75, 2.75});
 }
 
 // operator
-void case_185() {
+void case_202() {
   const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 1.5 - a_x1;
   expect(result, dt::DType::kFloat32, {2, 3}, {1.25, -2.25, -0.25, -3.75, -1.75, 0.25});
 }
 
 // operator
-void case_186() {
+void case_203() {
   const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 1.5 * a_x1;
   expect(result, dt::DType::kFloat32, {2, 3}, {0.375, 5.625, 2.625, 7.875, 4.875, 1.875});
 }
 
 // operator
-void case_187() {
+void case_204() {
   const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 1.5 / a_x1;
   expect(
@@ -2141,7 +2280,7 @@ void case_187() {
 }
 
 // operator
-void case_188() {
+void case_205() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 == a_x1;
@@ -2149,14 +2288,14 @@ void case_188() {
 }
 
 // operator
-void case_189() {
+void case_206() {
   const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 0.5 == a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {0, 0, 0, 0, 0, 0});
 }
 
 // operator
-void case_190() {
+void case_207() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 != a_x1;
@@ -2164,14 +2303,14 @@ void case_190() {
 }
 
 // operator
-void case_191() {
+void case_208() {
   const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 0.5 != a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {1, 1, 1, 1, 1, 1});
 }
 
 // operator
-void case_192() {
+void case_209() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 < a_x1;
@@ -2179,14 +2318,14 @@ void case_192() {
 }
 
 // operator
-void case_193() {
+void case_210() {
   const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 0.5 < a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {0, 1, 1, 1, 1, 1});
 }
 
 // operator
-void case_194() {
+void case_211() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 <= a_x1;
@@ -2194,14 +2333,14 @@ void case_194() {
 }
 
 // operator
-void case_195() {
+void case_212() {
   const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 0.5 <= a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {0, 1, 1, 1, 1, 1});
 }
 
 // operator
-void case_196() {
+void case_213() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 > a_x1;
@@ -2209,14 +2348,14 @@ void case_196() {
 }
 
 // operator
-void case_197() {
+void case_214() {
   const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 0.5 > a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {1, 0, 0, 0, 0, 0});
 }
 
 // operator
-void case_198() {
+void case_215() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 >= a_x1;
@@ -2224,21 +2363,21 @@ void case_198() {
 }
 
 // operator
-void case_199() {
+void case_216() {
   const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 0.5 >= a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {1, 0, 0, 0, 0, 0});
 }
 
 // operator
-void case_200() {
+void case_217() {
   const dt::Tensor a_x0 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = a_x0 & 6;
   expect(result, dt::DType::kInt64, {4}, {0, 2, 0, 4});
 }
 
 // operator
-void case_201() {
+void case_218() {
   const dt::Tensor a_x0 = dt::from_numbers({1, 1, 1, 1, 1, 1}, {2, 3}, dt::DType::kBool);
   const dt::Tensor a_x1 = dt::from_numbers({1, 0, 0, 0, 0, 0}, {2, 3}, dt::DType::kBool);
   const dt::Tensor result = a_x0 & a_x1;
@@ -2246,14 +2385,14 @@ void case_201() {
 }
 
 // operator
-void case_202() {
+void case_219() {
   const dt::Tensor a_x0 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = a_x0 | 6;
   expect(result, dt::DType::kInt64, {4}, {6, 7, 7, 6});
 }
 
 // operator
-void case_203() {
+void case_220() {
   const dt::Tensor a_x0 = dt::from_numbers({1, 1, 1, 1, 1, 1}, {2, 3}, dt::DType::kBool);
   const dt::Tensor a_x1 = dt::from_numbers({1, 0, 0, 0, 0, 0}, {2, 3}, dt::DType::kBool);
   const dt::Tensor result = a_x0 | a_x1;
@@ -2261,14 +2400,14 @@ void case_203() {
 }
 
 // operator
-void case_204() {
+void case_221() {
   const dt::Tensor a_x0 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = a_x0 ^ 6;
   expect(result, dt::DType::kInt64, {4}, {6, 5, 7, 2});
 }
 
 // operator
-void case_205() {
+void case_222() {
   const dt::Tensor a_x0 = dt::from_numbers({1, 1, 1, 1, 1, 1}, {2, 3}, dt::DType::kBool);
   const dt::Tensor a_x1 = dt::from_numbers({1, 0, 0, 0, 0, 0}, {2, 3}, dt::DType::kBool);
   const dt::Tensor result = a_x0 ^ a_x1;
@@ -2276,84 +2415,84 @@ void case_205() {
 }
 
 // operator
-void case_206() {
+void case_223() {
   const dt::Tensor a_x1 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = 6 & a_x1;
   expect(result, dt::DType::kInt64, {4}, {0, 2, 0, 4});
 }
 
 // operator
-void case_207() {
+void case_224() {
   const dt::Tensor a_x1 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = 6 | a_x1;
   expect(result, dt::DType::kInt64, {4}, {6, 7, 7, 6});
 }
 
 // operator
-void case_208() {
+void case_225() {
   const dt::Tensor a_x1 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = 6 ^ a_x1;
   expect(result, dt::DType::kInt64, {4}, {6, 5, 7, 2});
 }
 
 // operator
-void case_209() {
+void case_226() {
   const dt::Tensor a_x0 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = a_x0 << 2;
   expect(result, dt::DType::kInt64, {4}, {0, 12, 4, 16});
 }
 
 // operator
-void case_210() {
+void case_227() {
   const dt::Tensor a_x1 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = 200 << a_x1;
   expect(result, dt::DType::kInt64, {4}, {200, 1600, 400, 3200});
 }
 
 // operator
-void case_211() {
+void case_228() {
   const dt::Tensor a_x0 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = a_x0 >> 2;
   expect(result, dt::DType::kInt64, {4}, {0, 0, 0, 1});
 }
 
 // operator
-void case_212() {
+void case_229() {
   const dt::Tensor a_x1 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = 200 >> a_x1;
   expect(result, dt::DType::kInt64, {4}, {200, 25, 100, 12});
 }
 
 // operator
-void case_213() {
+void case_230() {
   const dt::Tensor a_x1 = dt::from_numbers({3, -4}, {2}, dt::DType::kInt64);
   const dt::Tensor result = 7 % a_x1;
   expect(result, dt::DType::kInt64, {2}, {1, -1});
 }
 
 // operator
-void case_214() {
+void case_231() {
   const dt::Tensor a_x1 = dt::from_numbers({3, -4}, {2}, dt::DType::kInt64);
   const dt::Tensor result = 7.5 % a_x1;
   expect(result, dt::DType::kFloat32, {2}, {1.5, -0.5});
 }
 
 // operator
-void case_215() {
+void case_232() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = - a_x0;
   expect(result, dt::DType::kFloat32, {2, 3}, {-0.25, -3.75, -1.75, -5.25, -3.25, -1.25});
 }
 
 // operator
-void case_216() {
+void case_233() {
   const dt::Tensor a_x0 = dt::from_numbers({1, 1, 1, 1, 1, 1}, {2, 3}, dt::DType::kBool);
   const dt::Tensor result = ~ a_x0;
   expect(result, dt::DType::kBool, {2, 3}, {0, 0, 0, 0, 0, 0});
 }
 
 // operator
-void case_217() {
+void case_234() {
   const dt::Tensor a_x0 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = ~ a_x0;
   expect(result, dt::DType::kInt64, {4}, {-1, -4, -2, -5});
@@ -2382,7 +2521,9 @@ const std::vector<void (*)()> cases = {
     case_182, case_183, case_184, case_185, case_186, case_187, case_188, case_189, case_190,
     case_191, case_192, case_193, case_194, case_195, case_196, case_197, case_198, case_199,
     case_200, case_201, case_202, case_203, case_204, case_205, case_206, case_207, case_208,
-    case_209, case_210, case_211, case_212, case_213, case_214, case_215, case_216, case_217};
+    case_209, case_210, case_211, case_212, case_213, case_214, case_215, case_216, case_217,
+    case_218, case_219, case_220, case_221, case_222, case_223, case_224, case_225, case_226,
+    case_227, case_228, case_229, case_230, case_231, case_232, case_233, case_234};
 
 }  // namespace
 

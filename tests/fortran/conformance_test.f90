@@ -2986,7 +2986,177 @@ contains
   end subroutine
 
   subroutine case_167()
-    current = '167 matmul'
+    current = '167 eye_'
+    block
+    type(tensor) :: a_tensor
+    a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    call eye_(a_tensor)
+    call expect(a_tensor, dtype_float32, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0])
+    end block
+  end subroutine
+
+  subroutine case_168()
+    current = '168 dirac_'
+    block
+    type(tensor) :: a_tensor
+    a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 4, 2, 3], dtype=dtype_float32)
+    call dirac_(a_tensor, groups=2)
+    call expect(a_tensor, dtype_float32, [integer :: 4, 2, 3], [real(real64) :: 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0])
+    end block
+  end subroutine
+
+  subroutine case_169()
+    current = '169 xavier_uniform_'
+    block
+    type(tensor) :: a_tensor
+    a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 4, 2, 3], dtype=dtype_float32)
+    call xavier_uniform_(a_tensor, gain=0.0d0)
+    call expect(a_tensor, dtype_float32, [integer :: 4, 2, 3], [real(real64) :: -0.0d0, -0.0d0, -0.0d0, -0.0d0, -0.0d0, -0.0d0, -0.0d0, -0.0d0, -0.0d0, -0.0d0, -0.0d0, -0.0d0, -0.0d0, -0.0d0, -0.0d0, -0.0d0, -0.0d0, -0.0d0, -0.0d0, -0.0d0, -0.0d0, -0.0d0, -0.0d0, -0.0d0])
+    end block
+  end subroutine
+
+  subroutine case_170()
+    current = '170 xavier_uniform_'
+    block
+    type(tensor) :: a_tensor
+    a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0], size=[integer :: 3], dtype=dtype_float32)
+    call xavier_uniform_(a_tensor, stat=stat, errmsg=message)
+    call expect_error('Fan in and fan out can not be computed for tensor with fewer than 2 dimensions')
+    end block
+  end subroutine
+
+  subroutine case_171()
+    current = '171 xavier_normal_'
+    block
+    type(tensor) :: a_tensor
+    a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 4, 2, 3], dtype=dtype_float32)
+    call xavier_normal_(a_tensor, gain=0.0d0)
+    call expect(a_tensor, dtype_float32, [integer :: 4, 2, 3], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
+    end block
+  end subroutine
+
+  subroutine case_172()
+    current = '172 xavier_normal_'
+    block
+    type(tensor) :: a_tensor
+    a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0], size=[integer :: 3], dtype=dtype_float32)
+    call xavier_normal_(a_tensor, stat=stat, errmsg=message)
+    call expect_error('Fan in and fan out can not be computed for tensor with fewer than 2 dimensions')
+    end block
+  end subroutine
+
+  subroutine case_173()
+    current = '173 orthogonal_'
+    block
+    type(tensor) :: a_tensor
+    a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 4, 2, 3], dtype=dtype_float32)
+    call orthogonal_(a_tensor, gain=0.0d0)
+    call expect(a_tensor, dtype_float32, [integer :: 4, 2, 3], [real(real64) :: -0.0d0, 0.0d0, 0.0d0, -0.0d0, -0.0d0, -0.0d0, 0.0d0, -0.0d0, -0.0d0, 0.0d0, -0.0d0, -0.0d0, -0.0d0, 0.0d0, -0.0d0, 0.0d0, -0.0d0, 0.0d0, 0.0d0, -0.0d0, -0.0d0, -0.0d0, -0.0d0, 0.0d0])
+    end block
+  end subroutine
+
+  subroutine case_174()
+    current = '174 orthogonal_'
+    block
+    type(tensor) :: a_tensor
+    a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0], size=[integer :: 3], dtype=dtype_float32)
+    call orthogonal_(a_tensor, stat=stat, errmsg=message)
+    call expect_error('Only tensors with 2 or more dimensions are supported')
+    end block
+  end subroutine
+
+  subroutine case_175()
+    current = '175 kaiming_uniform_'
+    block
+    type(tensor) :: a_tensor
+    a_tensor = from_numbers([real(real64) :: ], size=[integer :: 0, 2], dtype=dtype_float32)
+    call kaiming_uniform_(a_tensor, mode='fan_out')
+    call expect(a_tensor, dtype_float32, [integer :: 0, 2], [real(real64) :: ])
+    end block
+  end subroutine
+
+  subroutine case_176()
+    current = '176 kaiming_uniform_'
+    block
+    type(tensor) :: a_tensor
+    a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 4, 2, 3], dtype=dtype_float32)
+    call kaiming_uniform_(a_tensor, a=0.5d0, mode='fan', stat=stat, errmsg=message)
+    call expect_error('Mode fan not supported, please use one of [''fan_in'', ''fan_out'']')
+    end block
+  end subroutine
+
+  subroutine case_177()
+    current = '177 kaiming_uniform_'
+    block
+    type(tensor) :: a_tensor
+    a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 4, 2, 3], dtype=dtype_float32)
+    call kaiming_uniform_(a_tensor, nonlinearity='none', stat=stat, errmsg=message)
+    call expect_error('Unsupported nonlinearity none')
+    end block
+  end subroutine
+
+  subroutine case_178()
+    current = '178 kaiming_normal_'
+    block
+    type(tensor) :: a_tensor
+    a_tensor = from_numbers([real(real64) :: ], size=[integer :: 0, 2], dtype=dtype_float32)
+    call kaiming_normal_(a_tensor, mode='fan_out')
+    call expect(a_tensor, dtype_float32, [integer :: 0, 2], [real(real64) :: ])
+    end block
+  end subroutine
+
+  subroutine case_179()
+    current = '179 kaiming_normal_'
+    block
+    type(tensor) :: a_tensor
+    a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 4, 2, 3], dtype=dtype_float32)
+    call kaiming_normal_(a_tensor, a=0.5d0, mode='fan', stat=stat, errmsg=message)
+    call expect_error('Mode fan not supported, please use one of [''fan_in'', ''fan_out'']')
+    end block
+  end subroutine
+
+  subroutine case_180()
+    current = '180 kaiming_normal_'
+    block
+    type(tensor) :: a_tensor
+    a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 4, 2, 3], dtype=dtype_float32)
+    call kaiming_normal_(a_tensor, nonlinearity='none', stat=stat, errmsg=message)
+    call expect_error('Unsupported nonlinearity none')
+    end block
+  end subroutine
+
+  subroutine case_181()
+    current = '181 trunc_normal_'
+    block
+    type(tensor) :: a_tensor
+    a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 4, 2, 3], dtype=dtype_float32)
+    call trunc_normal_(a_tensor, mean=0.5d0, std=2.0d0, a=1.0d0, b=1.0d0)
+    call expect(a_tensor, dtype_float32, [integer :: 4, 2, 3], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    end block
+  end subroutine
+
+  subroutine case_182()
+    current = '182 sparse_'
+    block
+    type(tensor) :: a_tensor
+    a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    call sparse_(a_tensor, 1.0d0, std=2.0d0)
+    call expect(a_tensor, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
+    end block
+  end subroutine
+
+  subroutine case_183()
+    current = '183 sparse_'
+    block
+    type(tensor) :: a_tensor
+    a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0], size=[integer :: 3], dtype=dtype_float32)
+    call sparse_(a_tensor, 0.5d0, stat=stat, errmsg=message)
+    call expect_error('Only tensors with 2 dimensions are supported')
+    end block
+  end subroutine
+
+  subroutine case_184()
+    current = '184 matmul'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3002,8 +3172,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_168()
-    current = '168 sum'
+  subroutine case_185()
+    current = '185 sum'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3015,8 +3185,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_169()
-    current = '169 reshape'
+  subroutine case_186()
+    current = '186 reshape'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3028,8 +3198,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_170()
-    current = '170 add'
+  subroutine case_187()
+    current = '187 add'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3045,8 +3215,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_171()
-    current = '171 narrow'
+  subroutine case_188()
+    current = '188 narrow'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3058,8 +3228,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_172()
-    current = '172 view'
+  subroutine case_189()
+    current = '189 view'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3071,8 +3241,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_173()
-    current = '173 softmax'
+  subroutine case_190()
+    current = '190 softmax'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3084,8 +3254,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_174()
-    current = '174 operator'
+  subroutine case_191()
+    current = '191 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3101,8 +3271,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_175()
-    current = '175 operator'
+  subroutine case_192()
+    current = '192 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3114,8 +3284,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_176()
-    current = '176 operator'
+  subroutine case_193()
+    current = '193 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3131,8 +3301,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_177()
-    current = '177 operator'
+  subroutine case_194()
+    current = '194 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3144,8 +3314,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_178()
-    current = '178 operator'
+  subroutine case_195()
+    current = '195 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3161,8 +3331,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_179()
-    current = '179 operator'
+  subroutine case_196()
+    current = '196 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3174,8 +3344,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_180()
-    current = '180 operator'
+  subroutine case_197()
+    current = '197 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3191,8 +3361,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_181()
-    current = '181 operator'
+  subroutine case_198()
+    current = '198 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3204,8 +3374,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_182()
-    current = '182 operator'
+  subroutine case_199()
+    current = '199 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3221,8 +3391,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_183()
-    current = '183 operator'
+  subroutine case_200()
+    current = '200 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3234,8 +3404,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_184()
-    current = '184 operator'
+  subroutine case_201()
+    current = '201 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3247,8 +3417,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_185()
-    current = '185 operator'
+  subroutine case_202()
+    current = '202 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3260,8 +3430,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_186()
-    current = '186 operator'
+  subroutine case_203()
+    current = '203 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3273,8 +3443,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_187()
-    current = '187 operator'
+  subroutine case_204()
+    current = '204 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3286,8 +3456,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_188()
-    current = '188 operator'
+  subroutine case_205()
+    current = '205 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3299,8 +3469,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_189()
-    current = '189 operator'
+  subroutine case_206()
+    current = '206 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3316,8 +3486,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_190()
-    current = '190 operator'
+  subroutine case_207()
+    current = '207 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3329,8 +3499,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_191()
-    current = '191 operator'
+  subroutine case_208()
+    current = '208 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3346,8 +3516,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_192()
-    current = '192 operator'
+  subroutine case_209()
+    current = '209 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3359,8 +3529,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_193()
-    current = '193 operator'
+  subroutine case_210()
+    current = '210 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3376,8 +3546,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_194()
-    current = '194 operator'
+  subroutine case_211()
+    current = '211 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3389,8 +3559,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_195()
-    current = '195 operator'
+  subroutine case_212()
+    current = '212 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3406,8 +3576,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_196()
-    current = '196 operator'
+  subroutine case_213()
+    current = '213 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3419,8 +3589,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_197()
-    current = '197 operator'
+  subroutine case_214()
+    current = '214 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3436,8 +3606,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_198()
-    current = '198 operator'
+  subroutine case_215()
+    current = '215 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3449,8 +3619,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_199()
-    current = '199 operator'
+  subroutine case_216()
+    current = '216 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3466,8 +3636,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_200()
-    current = '200 operator'
+  subroutine case_217()
+    current = '217 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3479,8 +3649,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_201()
-    current = '201 operator'
+  subroutine case_218()
+    current = '218 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
@@ -3492,8 +3662,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_202()
-    current = '202 operator'
+  subroutine case_219()
+    current = '219 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
@@ -3509,8 +3679,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_203()
-    current = '203 operator'
+  subroutine case_220()
+    current = '220 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
@@ -3522,8 +3692,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_204()
-    current = '204 operator'
+  subroutine case_221()
+    current = '221 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
@@ -3539,8 +3709,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_205()
-    current = '205 operator'
+  subroutine case_222()
+    current = '222 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
@@ -3552,8 +3722,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_206()
-    current = '206 operator'
+  subroutine case_223()
+    current = '223 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
@@ -3565,8 +3735,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_207()
-    current = '207 operator'
+  subroutine case_224()
+    current = '224 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3578,8 +3748,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_208()
-    current = '208 operator'
+  subroutine case_225()
+    current = '225 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
@@ -3591,8 +3761,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_209()
-    current = '209 operator'
+  subroutine case_226()
+    current = '226 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
@@ -3604,8 +3774,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_210()
-    current = '210 errors'
+  subroutine case_227()
+    current = '227 errors'
     block
     type(tensor) :: a_x
     a_x = ones([2, 3])
@@ -3642,8 +3812,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_211()
-    current = '211 values of no kind that fits'
+  subroutine case_228()
+    current = '228 values of no kind that fits'
     block
     type(tensor) :: a_x
     a_x = ones([2, 3])
@@ -3693,8 +3863,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_212()
-    current = '212 what is not given is the default'
+  subroutine case_229()
+    current = '229 what is not given is the default'
     block
     type(module) :: a_whole
     a_whole = nn_linear(3, 2)
@@ -3774,8 +3944,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_213()
-    current = '213 numbers keep their kind'
+  subroutine case_230()
+    current = '230 numbers keep their kind'
     block
     type(tensor) :: a_big
     a_big = full([1], 1099511627777_int64)
@@ -3805,8 +3975,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_214()
-    current = '214 lists longer than a frame'
+  subroutine case_231()
+    current = '231 lists longer than a frame'
     block
     type(tensor) :: a_x
     a_x = arange(0, 100)
@@ -3832,8 +4002,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_215()
-    current = '215 arrays'
+  subroutine case_232()
+    current = '232 arrays'
     block
     real(real32), dimension(2, 3) :: a_matrix
     a_matrix = reshape([real(real32) :: 1, 3, 5, 2, 4, 6], [2, 3], order=[2, 1])
@@ -3944,8 +4114,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_216()
-    current = '216 gradients'
+  subroutine case_233()
+    current = '233 gradients'
     block
     type(tensor) :: a_x
     a_x = from_numbers([real(real64) :: 1.0d0, 2.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
@@ -4001,8 +4171,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_217()
-    current = '217 what is in force'
+  subroutine case_234()
+    current = '234 what is in force'
     block
     type(tensor) :: a_x
     a_x = from_numbers([real(real64) :: 1.0d0, 2.0d0, 3.0d0, 4.0d0], size=[integer :: 2, 2], dtype=dtype_float32, requires_grad=.true.)
@@ -4028,8 +4198,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_218()
-    current = '218 hooks'
+  subroutine case_235()
+    current = '235 hooks'
     block
     type(tensor) :: a_x
     a_x = from_numbers([real(real64) :: 2.0d0, 3.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
@@ -4089,8 +4259,8 @@ contains
     call expect(a_grad, dtype_float32, [integer :: 2], [real(real64) :: 1.0d0, 1.0d0])
   end subroutine
 
-  subroutine case_219()
-    current = '219 a function of one''s own'
+  subroutine case_236()
+    current = '236 a function of one''s own'
     block
     type(tensor) :: a_x
     a_x = from_numbers([real(real64) :: 2.0d0, 3.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
@@ -4135,8 +4305,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_220()
-    current = '220 modules'
+  subroutine case_237()
+    current = '237 modules'
     block
     type(module) :: a_net
     a_net = nn_sequential()
@@ -4181,8 +4351,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_221()
-    current = '221 an optimizer'
+  subroutine case_238()
+    current = '238 an optimizer'
     block
     type(tensor) :: a_x
     a_x = from_numbers([real(real64) :: 1.0d0, 2.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
@@ -4222,8 +4392,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_222()
-    current = '222 files'
+  subroutine case_239()
+    current = '239 files'
     block
     type(tensor) :: a_x
     a_x = arange(0, 3)
@@ -4290,8 +4460,8 @@ contains
     a_stop = .false.
   end subroutine
 
-  subroutine case_223()
-    current = '223 threads'
+  subroutine case_240()
+    current = '240 threads'
     block
     type(tensor) :: a_common
     a_common = full([64, 64], 2.0d0)
@@ -4336,8 +4506,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_224()
-    current = '224 garbage does not pile up'
+  subroutine case_241()
+    current = '241 garbage does not pile up'
     call reset_peak_memory_stats()
     block
     integer :: i
@@ -4363,8 +4533,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_225()
-    current = '225 garbage does not pile up on any device'
+  subroutine case_242()
+    current = '242 garbage does not pile up on any device'
     block
     integer :: i
     do i = 1, 400
@@ -4632,5 +4802,22 @@ program conformance_test
   call case_223()
   call case_224()
   call case_225()
+  call case_226()
+  call case_227()
+  call case_228()
+  call case_229()
+  call case_230()
+  call case_231()
+  call case_232()
+  call case_233()
+  call case_234()
+  call case_235()
+  call case_236()
+  call case_237()
+  call case_238()
+  call case_239()
+  call case_240()
+  call case_241()
+  call case_242()
   print '(a)', 'passed'
 end program

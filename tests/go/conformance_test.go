@@ -1457,51 +1457,162 @@ func Test166_triu(t *testing.T) {
 	expect(t, result, dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 0.0, -0.25, 3.25, 1.25, 0.0, 0.0, 0.75, -1.25})
 }
 
-func Test167_matmul(t *testing.T) {
+func Test167_eye_(t *testing.T) {
+	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
+	result, err := dt.Eye_(a_tensor)
+	check(t, err)
+	expect(t, result, dt.Float32, []int{2, 3}, []float64{1.0, 0.0, 0.0, 0.0, 1.0, 0.0})
+}
+
+func Test168_dirac_(t *testing.T) {
+	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{4, 2, 3}, Dtype: dt.Float32}))
+	result, err := dt.Dirac_(a_tensor, dt.Dirac_Options{Groups: dt.P(2)})
+	check(t, err)
+	expect(t, result, dt.Float32, []int{4, 2, 3}, []float64{0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0})
+}
+
+func Test169_xavier_uniform_(t *testing.T) {
+	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{4, 2, 3}, Dtype: dt.Float32}))
+	result, err := dt.XavierUniform_(a_tensor, dt.XavierUniform_Options{Gain: dt.P(0.0)})
+	check(t, err)
+	expect(t, result, dt.Float32, []int{4, 2, 3}, []float64{-0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0})
+}
+
+func Test170_xavier_uniform_(t *testing.T) {
+	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32}))
+	_, err := dt.XavierUniform_(a_tensor)
+	expectError(t, err, "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+}
+
+func Test171_xavier_normal_(t *testing.T) {
+	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{4, 2, 3}, Dtype: dt.Float32}))
+	result, err := dt.XavierNormal_(a_tensor, dt.XavierNormal_Options{Gain: dt.P(0.0)})
+	check(t, err)
+	expect(t, result, dt.Float32, []int{4, 2, 3}, []float64{0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0})
+}
+
+func Test172_xavier_normal_(t *testing.T) {
+	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32}))
+	_, err := dt.XavierNormal_(a_tensor)
+	expectError(t, err, "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+}
+
+func Test173_orthogonal_(t *testing.T) {
+	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{4, 2, 3}, Dtype: dt.Float32}))
+	result, err := dt.Orthogonal_(a_tensor, dt.Orthogonal_Options{Gain: dt.P(0.0)})
+	check(t, err)
+	expect(t, result, dt.Float32, []int{4, 2, 3}, []float64{-0.0, 0.0, 0.0, -0.0, -0.0, -0.0, 0.0, -0.0, -0.0, 0.0, -0.0, -0.0, -0.0, 0.0, -0.0, 0.0, -0.0, 0.0, 0.0, -0.0, -0.0, -0.0, -0.0, 0.0})
+}
+
+func Test174_orthogonal_(t *testing.T) {
+	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32}))
+	_, err := dt.Orthogonal_(a_tensor)
+	expectError(t, err, "Only tensors with 2 or more dimensions are supported")
+}
+
+func Test175_kaiming_uniform_(t *testing.T) {
+	a_tensor := dt.Must(dt.FromNumbers([]float64{}, dt.FromNumbersOptions{Size: []int{0, 2}, Dtype: dt.Float32}))
+	result, err := dt.KaimingUniform_(a_tensor, dt.KaimingUniform_Options{Mode: "fan_out"})
+	check(t, err)
+	expect(t, result, dt.Float32, []int{0, 2}, []float64{})
+}
+
+func Test176_kaiming_uniform_(t *testing.T) {
+	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{4, 2, 3}, Dtype: dt.Float32}))
+	_, err := dt.KaimingUniform_(a_tensor, dt.KaimingUniform_Options{A: 0.5, Mode: "fan"})
+	expectError(t, err, "Mode fan not supported, please use one of ['fan_in', 'fan_out']")
+}
+
+func Test177_kaiming_uniform_(t *testing.T) {
+	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{4, 2, 3}, Dtype: dt.Float32}))
+	_, err := dt.KaimingUniform_(a_tensor, dt.KaimingUniform_Options{Nonlinearity: "none"})
+	expectError(t, err, "Unsupported nonlinearity none")
+}
+
+func Test178_kaiming_normal_(t *testing.T) {
+	a_tensor := dt.Must(dt.FromNumbers([]float64{}, dt.FromNumbersOptions{Size: []int{0, 2}, Dtype: dt.Float32}))
+	result, err := dt.KaimingNormal_(a_tensor, dt.KaimingNormal_Options{Mode: "fan_out"})
+	check(t, err)
+	expect(t, result, dt.Float32, []int{0, 2}, []float64{})
+}
+
+func Test179_kaiming_normal_(t *testing.T) {
+	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{4, 2, 3}, Dtype: dt.Float32}))
+	_, err := dt.KaimingNormal_(a_tensor, dt.KaimingNormal_Options{A: 0.5, Mode: "fan"})
+	expectError(t, err, "Mode fan not supported, please use one of ['fan_in', 'fan_out']")
+}
+
+func Test180_kaiming_normal_(t *testing.T) {
+	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{4, 2, 3}, Dtype: dt.Float32}))
+	_, err := dt.KaimingNormal_(a_tensor, dt.KaimingNormal_Options{Nonlinearity: "none"})
+	expectError(t, err, "Unsupported nonlinearity none")
+}
+
+func Test181_trunc_normal_(t *testing.T) {
+	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{4, 2, 3}, Dtype: dt.Float32}))
+	result, err := dt.TruncNormal_(a_tensor, dt.TruncNormal_Options{Mean: 0.5, Std: dt.P(2.0), A: dt.P(1.0), B: dt.P(1.0)})
+	check(t, err)
+	expect(t, result, dt.Float32, []int{4, 2, 3}, []float64{1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0})
+}
+
+func Test182_sparse_(t *testing.T) {
+	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
+	result, err := dt.Sparse_(a_tensor, 1.0, dt.Sparse_Options{Std: dt.P(2.0)})
+	check(t, err)
+	expect(t, result, dt.Float32, []int{2, 3}, []float64{0.0, 0.0, 0.0, 0.0, 0.0, 0.0})
+}
+
+func Test183_sparse_(t *testing.T) {
+	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32}))
+	_, err := dt.Sparse_(a_tensor, 0.5)
+	expectError(t, err, "Only tensors with 2 dimensions are supported")
+}
+
+func Test184_matmul(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	a_other := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	_, err := a_input.Matmul(a_other)
 	expectError(t, err, "mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)")
 }
 
-func Test168_sum(t *testing.T) {
+func Test185_sum(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	_, err := a_input.Sum(dt.SumOptions{Dim: []int{3}})
 	expectError(t, err, "Dimension out of range (expected to be in range of [-2, 1], but got 3)")
 }
 
-func Test169_reshape(t *testing.T) {
+func Test186_reshape(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	_, err := a_input.Reshape([]int{4, 2})
 	expectError(t, err, "shape '[4, 2]' is invalid for input of size 6")
 }
 
-func Test170_add(t *testing.T) {
+func Test187_add(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	a_other := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Float32}))
 	_, err := a_input.Add(a_other)
 	expectError(t, err, "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1")
 }
 
-func Test171_narrow(t *testing.T) {
+func Test188_narrow(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	_, err := a_input.Narrow(0, 0, 9)
 	expectError(t, err, "start (0) + length (9) exceeds dimension size (2).")
 }
 
-func Test172_view(t *testing.T) {
+func Test189_view(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	_, err := a_input.View([]int{5})
 	expectError(t, err, "shape '[5]' is invalid for input of size 6")
 }
 
-func Test173_softmax(t *testing.T) {
+func Test190_softmax(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	_, err := a_input.Softmax(2)
 	expectError(t, err, "Dimension out of range (expected to be in range of [-2, 1], but got 2)")
 }
 
-func Test174_errors(t *testing.T) {
+func Test191_errors(t *testing.T) {
 	a_x, err := dt.Ones([]int{2, 3})
 	check(t, err)
 	{
@@ -1536,7 +1647,7 @@ func Test174_errors(t *testing.T) {
 	}
 }
 
-func Test175_what_is_not_given_is_the_default(t *testing.T) {
+func Test192_what_is_not_given_is_the_default(t *testing.T) {
 	a_whole, err := dt.NnLinear(3, 2)
 	check(t, err)
 	a_names, _, err := a_whole.StateDict()
@@ -1579,7 +1690,7 @@ func Test175_what_is_not_given_is_the_default(t *testing.T) {
 	expect(t, a_twice, dt.Float32, []int{1, 1, 2, 4}, []float64{1, 1, 2, 2, 1, 1, 2, 2})
 }
 
-func Test176_numbers_keep_their_kind(t *testing.T) {
+func Test193_numbers_keep_their_kind(t *testing.T) {
 	a_big, err := dt.Full([]int{1}, 1099511627777)
 	check(t, err)
 	a_integer, err := a_big.Item()
@@ -1597,7 +1708,7 @@ func Test176_numbers_keep_their_kind(t *testing.T) {
 	same(t, a_reals, []float64{-0.5, -0.5})
 }
 
-func Test177_lists_longer_than_a_frame(t *testing.T) {
+func Test194_lists_longer_than_a_frame(t *testing.T) {
 	a_x, err := dt.Arange(0, 100)
 	check(t, err)
 	a_numbers, err := dt.ToInts(a_x)
@@ -1613,7 +1724,7 @@ func Test177_lists_longer_than_a_frame(t *testing.T) {
 	same(t, a_first, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79})
 }
 
-func Test178_gradients(t *testing.T) {
+func Test195_gradients(t *testing.T) {
 	a_x := dt.Must(dt.FromNumbers([]float64{1, 2}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_wants, err := a_x.RequiresGrad()
 	check(t, err)
@@ -1645,7 +1756,7 @@ func Test178_gradients(t *testing.T) {
 	same(t, a_grads[1] == nil, true)
 }
 
-func Test179_what_is_in_force(t *testing.T) {
+func Test196_what_is_in_force(t *testing.T) {
 	a_x := dt.Must(dt.FromNumbers([]float64{1, 2, 3, 4}, dt.FromNumbersOptions{Size: []int{2, 2}, Dtype: dt.Float32, RequiresGrad: true}))
 	check(t, dt.NoGrad(func() error {
 		a_y, err := a_x.Mul(2)
@@ -1680,7 +1791,7 @@ func Test179_what_is_in_force(t *testing.T) {
 	same(t, a_native, 0)
 }
 
-func Test180_hooks(t *testing.T) {
+func Test197_hooks(t *testing.T) {
 	a_x := dt.Must(dt.FromNumbers([]float64{2, 3}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
 	hook1 := func(a_grad *dt.Tensor) (*dt.Tensor, error) {
 		a_more, err := a_grad.Mul(10)
@@ -1716,7 +1827,7 @@ func Test180_hooks(t *testing.T) {
 	expect(t, a_second, dt.Float32, []int{2}, []float64{11, 11})
 }
 
-func Test181_a_hook_that_fails(t *testing.T) {
+func Test198_a_hook_that_fails(t *testing.T) {
 	a_x := dt.Must(dt.FromNumbers([]float64{2, 3}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
 	hook3 := func(a_grad *dt.Tensor) (*dt.Tensor, error) {
 		return nil, errors.New("not today")
@@ -1740,7 +1851,7 @@ func Test181_a_hook_that_fails(t *testing.T) {
 	expect(t, a_grad, dt.Float32, []int{2}, []float64{1, 1})
 }
 
-func Test182_a_function_of_one_s_own(t *testing.T) {
+func Test199_a_function_of_one_s_own(t *testing.T) {
 	a_x := dt.Must(dt.FromNumbers([]float64{2, 3}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_bare, err := a_x.Detach()
 	check(t, err)
@@ -1764,7 +1875,7 @@ func Test182_a_function_of_one_s_own(t *testing.T) {
 	expect(t, a_grad, dt.Float32, []int{2}, []float64{4, 6})
 }
 
-func Test183_modules(t *testing.T) {
+func Test200_modules(t *testing.T) {
 	a_net, err := dt.NnSequential()
 	check(t, err)
 	a_linear, err := dt.NnLinear(3, 2, dt.NnLinearOptions{Bias: dt.P(false)})
@@ -1792,7 +1903,7 @@ func Test183_modules(t *testing.T) {
 	same(t, a_training, false)
 }
 
-func Test184_an_optimizer(t *testing.T) {
+func Test201_an_optimizer(t *testing.T) {
 	a_x := dt.Must(dt.FromNumbers([]float64{1, 2}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_sgd, err := dt.OptimSgd([]*dt.Tensor{a_x}, dt.OptimSgdOptions{Lr: dt.P(0.5)})
 	check(t, err)
@@ -1819,7 +1930,7 @@ func Test184_an_optimizer(t *testing.T) {
 	same(t, a_rates, []float64{0.05, 0.30000000000000004})
 }
 
-func Test185_files(t *testing.T) {
+func Test202_files(t *testing.T) {
 	folder := t.TempDir()
 	file := func(name string) string { return folder + "/" + name }
 	a_x, err := dt.Arange(0, 3)
@@ -1867,7 +1978,7 @@ func Test185_files(t *testing.T) {
 	}
 }
 
-func Test186_memory_that_runs_out(t *testing.T) {
+func Test203_memory_that_runs_out(t *testing.T) {
 	hook7 := func(a_bytes int) (bool, error) {
 		return false, errors.New("not today")
 	}
@@ -1895,7 +2006,7 @@ func Test186_memory_that_runs_out(t *testing.T) {
 	}
 }
 
-func Test187_threads(t *testing.T) {
+func Test204_threads(t *testing.T) {
 	a_common, err := dt.Full([]int{64, 64}, 2.0)
 	check(t, err)
 	a_three, err := dt.Ones([]int{3, 1})
@@ -1928,7 +2039,7 @@ func Test187_threads(t *testing.T) {
 	}
 }
 
-func Test188_garbage_does_not_pile_up(t *testing.T) {
+func Test205_garbage_does_not_pile_up(t *testing.T) {
 	check(t, dt.ResetPeakMemoryStats())
 	for i := 0; i < 400; i++ {
 		{
@@ -1943,7 +2054,7 @@ func Test188_garbage_does_not_pile_up(t *testing.T) {
 	same(t, a_peak < 314572800, true)
 }
 
-func Test189_garbage_does_not_pile_up_on_any_device(t *testing.T) {
+func Test206_garbage_does_not_pile_up_on_any_device(t *testing.T) {
 	for i := 0; i < 400; i++ {
 		{
 			_, err := dt.Zeros([]int{512, 512}, dt.ZerosOptions{Device: dt.Device{Type: dt.DeviceTypeCuda, Index: 0}})

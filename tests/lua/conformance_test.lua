@@ -1838,96 +1838,218 @@ end)();
     {-1.25, 2.25, 0.25, 3.75, 0.0, -0.25, 3.25, 1.25, 0.0, 0.0, 0.75, -1.25})
 end)();
 
-(function() -- 167 matmul
+(function() -- 167 eye_
+  local tensor = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
+  local result = dt.nn.init.eye_(tensor)
+  check.tensor(result, "float32", {2, 3}, {1.0, 0.0, 0.0, 0.0, 1.0, 0.0})
+end)();
+
+(function() -- 168 dirac_
+  local tensor = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {size = {4, 2, 3}, dtype = "float32"})
+  local result = dt.nn.init.dirac_(tensor, {groups = 2})
+  check.tensor(
+    result, "float32", {4, 2, 3},
+    {0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0})
+end)();
+
+(function() -- 169 xavier_uniform_
+  local tensor = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {size = {4, 2, 3}, dtype = "float32"})
+  local result = dt.nn.init.xavier_uniform_(tensor, {gain = 0})
+  check.tensor(
+    result, "float32", {4, 2, 3},
+    {-0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0})
+end)();
+
+(function() -- 170 xavier_uniform_
+  local tensor = dt.from_numbers({-1.25, 2.25, 0.25}, {size = {3}, dtype = "float32"})
+  check.error("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions", function() dt.nn.init.xavier_uniform_(tensor) end)
+end)();
+
+(function() -- 171 xavier_normal_
+  local tensor = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {size = {4, 2, 3}, dtype = "float32"})
+  local result = dt.nn.init.xavier_normal_(tensor, {gain = 0})
+  check.tensor(
+    result, "float32", {4, 2, 3},
+    {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0})
+end)();
+
+(function() -- 172 xavier_normal_
+  local tensor = dt.from_numbers({-1.25, 2.25, 0.25}, {size = {3}, dtype = "float32"})
+  check.error("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions", function() dt.nn.init.xavier_normal_(tensor) end)
+end)();
+
+(function() -- 173 orthogonal_
+  local tensor = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {size = {4, 2, 3}, dtype = "float32"})
+  local result = dt.nn.init.orthogonal_(tensor, {gain = 0})
+  check.tensor(
+    result, "float32", {4, 2, 3},
+    {-0.0, 0.0, 0.0, -0.0, -0.0, -0.0, 0.0, -0.0, -0.0, 0.0, -0.0, -0.0, -0.0, 0.0, -0.0, 0.0, -0.0, 0.0, 0.0, -0.0, -0.0, -0.0, -0.0, 0.0})
+end)();
+
+(function() -- 174 orthogonal_
+  local tensor = dt.from_numbers({-1.25, 2.25, 0.25}, {size = {3}, dtype = "float32"})
+  check.error("Only tensors with 2 or more dimensions are supported", function() dt.nn.init.orthogonal_(tensor) end)
+end)();
+
+(function() -- 175 kaiming_uniform_
+  local tensor = dt.from_numbers({}, {size = {0, 2}, dtype = "float32"})
+  local result = dt.nn.init.kaiming_uniform_(tensor, {mode = "fan_out"})
+  check.tensor(result, "float32", {0, 2}, {})
+end)();
+
+(function() -- 176 kaiming_uniform_
+  local tensor = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {size = {4, 2, 3}, dtype = "float32"})
+  check.error("Mode fan not supported, please use one of ['fan_in', 'fan_out']", function() dt.nn.init.kaiming_uniform_(tensor, {a = 0.5, mode = "fan"}) end)
+end)();
+
+(function() -- 177 kaiming_uniform_
+  local tensor = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {size = {4, 2, 3}, dtype = "float32"})
+  check.error("Unsupported nonlinearity none", function() dt.nn.init.kaiming_uniform_(tensor, {nonlinearity = "none"}) end)
+end)();
+
+(function() -- 178 kaiming_normal_
+  local tensor = dt.from_numbers({}, {size = {0, 2}, dtype = "float32"})
+  local result = dt.nn.init.kaiming_normal_(tensor, {mode = "fan_out"})
+  check.tensor(result, "float32", {0, 2}, {})
+end)();
+
+(function() -- 179 kaiming_normal_
+  local tensor = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {size = {4, 2, 3}, dtype = "float32"})
+  check.error("Mode fan not supported, please use one of ['fan_in', 'fan_out']", function() dt.nn.init.kaiming_normal_(tensor, {a = 0.5, mode = "fan"}) end)
+end)();
+
+(function() -- 180 kaiming_normal_
+  local tensor = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {size = {4, 2, 3}, dtype = "float32"})
+  check.error("Unsupported nonlinearity none", function() dt.nn.init.kaiming_normal_(tensor, {nonlinearity = "none"}) end)
+end)();
+
+(function() -- 181 trunc_normal_
+  local tensor = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {size = {4, 2, 3}, dtype = "float32"})
+  local result = dt.nn.init.trunc_normal_(tensor, {mean = 0.5, std = 2, a = 1, b = 1})
+  check.tensor(
+    result, "float32", {4, 2, 3},
+    {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0})
+end)();
+
+(function() -- 182 sparse_
+  local tensor = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
+  local result = dt.nn.init.sparse_(tensor, 1, {std = 2})
+  check.tensor(result, "float32", {2, 3}, {0.0, 0.0, 0.0, 0.0, 0.0, 0.0})
+end)();
+
+(function() -- 183 sparse_
+  local tensor = dt.from_numbers({-1.25, 2.25, 0.25}, {size = {3}, dtype = "float32"})
+  check.error("Only tensors with 2 dimensions are supported", function() dt.nn.init.sparse_(tensor, 0.5) end)
+end)();
+
+(function() -- 184 matmul
   local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   local other = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   check.error("mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)", function() dt.matmul(input, other) end)
 end)();
 
-(function() -- 168 sum
+(function() -- 185 sum
   local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   check.error("Dimension out of range (expected to be in range of [-2, 1], but got 3)", function() dt.sum(input, {dim = {3}}) end)
 end)();
 
-(function() -- 169 reshape
+(function() -- 186 reshape
   local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   check.error("shape '[4, 2]' is invalid for input of size 6", function() dt.reshape(input, {4, 2}) end)
 end)();
 
-(function() -- 170 add
+(function() -- 187 add
   local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   local other = dt.from_numbers({-1.25, 2.25, 0.25, 3.75}, {size = {4}, dtype = "float32"})
   check.error("The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1", function() dt.add(input, other) end)
 end)();
 
-(function() -- 171 narrow
+(function() -- 188 narrow
   local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   check.error("start (0) + length (9) exceeds dimension size (2).", function() dt.narrow(input, 0, 0, 9) end)
 end)();
 
-(function() -- 172 view
+(function() -- 189 view
   local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   check.error("shape '[5]' is invalid for input of size 6", function() input:view({5}) end)
 end)();
 
-(function() -- 173 softmax
+(function() -- 190 softmax
   local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   check.error("Dimension out of range (expected to be in range of [-2, 1], but got 2)", function() dt.softmax(input, 2) end)
 end)();
 
-(function() -- 174 operator
+(function() -- 191 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local x1 = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
   local result = x0 + x1
   check.tensor(result, "float32", {2, 3}, {0.75, 7.75, 3.75, 5.75, 7.25, 3.25})
 end)();
 
-(function() -- 175 operator
+(function() -- 192 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = x0 + 2
   check.tensor(result, "float32", {2, 3}, {2.25, 5.75, 3.75, 7.25, 5.25, 3.25})
 end)();
 
-(function() -- 176 operator
+(function() -- 193 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local x1 = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
   local result = x0 - x1
   check.tensor(result, "float32", {2, 3}, {-0.25, -0.25, -0.25, 4.75, -0.75, -0.75})
 end)();
 
-(function() -- 177 operator
+(function() -- 194 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = x0 - 2
   check.tensor(result, "float32", {2, 3}, {-1.75, 1.75, -0.25, 3.25, 1.25, -0.75})
 end)();
 
-(function() -- 178 operator
+(function() -- 195 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local x1 = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
   local result = x0 * x1
   check.tensor(result, "float32", {2, 3}, {0.125, 15.0, 3.5, 2.625, 13.0, 2.5})
 end)();
 
-(function() -- 179 operator
+(function() -- 196 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = x0 * 2
   check.tensor(result, "float32", {2, 3}, {0.5, 7.5, 3.5, 10.5, 6.5, 2.5})
 end)();
 
-(function() -- 180 operator
+(function() -- 197 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local x1 = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
   local result = x0 / x1
   check.tensor(result, "float32", {2, 3}, {0.5, 0.9375, 0.875, 10.5, 0.8125, 0.625})
 end)();
 
-(function() -- 181 operator
+(function() -- 198 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = x0 / 2
   check.tensor(result, "float32", {2, 3}, {0.125, 1.875, 0.875, 2.625, 1.625, 0.625})
 end)();
 
-(function() -- 182 operator
+(function() -- 199 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local x1 = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
   local result = x0 ^ x1
@@ -1935,26 +2057,26 @@ end)();
     result, "float32", {2, 3}, {0.5, 197.75390625, 3.0625, 2.291287899017334, 111.56640625, 1.5625})
 end)();
 
-(function() -- 183 operator
+(function() -- 200 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = x0 ^ 2
   check.tensor(result, "float32", {2, 3}, {0.0625, 14.0625, 3.0625, 27.5625, 10.5625, 1.5625})
 end)();
 
-(function() -- 184 operator
+(function() -- 201 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local x1 = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
   local result = x0 % x1
   check.tensor(result, "float32", {2, 3}, {0.25, 3.75, 1.75, 0.25, 3.25, 1.25})
 end)();
 
-(function() -- 185 operator
+(function() -- 202 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = x0 % 2
   check.tensor(result, "float32", {2, 3}, {0.25, 1.75, 1.75, 1.25, 1.25, 1.25})
 end)();
 
-(function() -- 186 operator
+(function() -- 203 operator
   if not math.type then return end
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local x1 = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
@@ -1962,32 +2084,32 @@ end)();
   check.tensor(result, "float32", {2, 3}, {0.0, 0.0, 0.0, 10.0, 0.0, 0.0})
 end)();
 
-(function() -- 187 operator
+(function() -- 204 operator
   if not math.type then return end
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = load("local a, b = ... return a // b")(x0, 2)
   check.tensor(result, "float32", {2, 3}, {0.0, 1.0, 0.0, 2.0, 1.0, 0.0})
 end)();
 
-(function() -- 188 operator
+(function() -- 205 operator
   local x1 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = 1.5 + x1
   check.tensor(result, "float32", {2, 3}, {1.75, 5.25, 3.25, 6.75, 4.75, 2.75})
 end)();
 
-(function() -- 189 operator
+(function() -- 206 operator
   local x1 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = 1.5 - x1
   check.tensor(result, "float32", {2, 3}, {1.25, -2.25, -0.25, -3.75, -1.75, 0.25})
 end)();
 
-(function() -- 190 operator
+(function() -- 207 operator
   local x1 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = 1.5 * x1
   check.tensor(result, "float32", {2, 3}, {0.375, 5.625, 2.625, 7.875, 4.875, 1.875})
 end)();
 
-(function() -- 191 operator
+(function() -- 208 operator
   local x1 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = 1.5 / x1
   check.tensor(
@@ -1995,7 +2117,7 @@ end)();
     {6.0, 0.40000003576278687, 0.8571429252624512, 0.2857142984867096, 0.46153849363327026, 1.2000000476837158})
 end)();
 
-(function() -- 192 operator
+(function() -- 209 operator
   local x1 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = 1.5 ^ x1
   check.tensor(
@@ -2003,14 +2125,14 @@ end)();
     {1.1066819429397583, 4.5744853019714355, 2.033104419708252, 8.403865814208984, 3.735051393508911, 1.6600228548049927})
 end)();
 
-(function() -- 193 operator
+(function() -- 210 operator
   if not math.type then return end
   local x0 = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = load("local a, b = ... return a & b")(x0, 6)
   check.tensor(result, "int64", {4}, {0, 2, 0, 4})
 end)();
 
-(function() -- 194 operator
+(function() -- 211 operator
   if not math.type then return end
   local x0 = dt.from_numbers({1, 1, 1, 1, 1, 1}, {size = {2, 3}, dtype = "bool"})
   local x1 = dt.from_numbers({1, 0, 0, 0, 0, 0}, {size = {2, 3}, dtype = "bool"})
@@ -2018,14 +2140,14 @@ end)();
   check.tensor(result, "bool", {2, 3}, {1, 0, 0, 0, 0, 0})
 end)();
 
-(function() -- 195 operator
+(function() -- 212 operator
   if not math.type then return end
   local x0 = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = load("local a, b = ... return a | b")(x0, 6)
   check.tensor(result, "int64", {4}, {6, 7, 7, 6})
 end)();
 
-(function() -- 196 operator
+(function() -- 213 operator
   if not math.type then return end
   local x0 = dt.from_numbers({1, 1, 1, 1, 1, 1}, {size = {2, 3}, dtype = "bool"})
   local x1 = dt.from_numbers({1, 0, 0, 0, 0, 0}, {size = {2, 3}, dtype = "bool"})
@@ -2033,14 +2155,14 @@ end)();
   check.tensor(result, "bool", {2, 3}, {1, 1, 1, 1, 1, 1})
 end)();
 
-(function() -- 197 operator
+(function() -- 214 operator
   if not math.type then return end
   local x0 = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = load("local a, b = ... return a ~ b")(x0, 6)
   check.tensor(result, "int64", {4}, {6, 5, 7, 2})
 end)();
 
-(function() -- 198 operator
+(function() -- 215 operator
   if not math.type then return end
   local x0 = dt.from_numbers({1, 1, 1, 1, 1, 1}, {size = {2, 3}, dtype = "bool"})
   local x1 = dt.from_numbers({1, 0, 0, 0, 0, 0}, {size = {2, 3}, dtype = "bool"})
@@ -2048,102 +2170,102 @@ end)();
   check.tensor(result, "bool", {2, 3}, {0, 1, 1, 1, 1, 1})
 end)();
 
-(function() -- 199 operator
+(function() -- 216 operator
   if not math.type then return end
   local x1 = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = load("local a, b = ... return a & b")(6, x1)
   check.tensor(result, "int64", {4}, {0, 2, 0, 4})
 end)();
 
-(function() -- 200 operator
+(function() -- 217 operator
   if not math.type then return end
   local x1 = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = load("local a, b = ... return a | b")(6, x1)
   check.tensor(result, "int64", {4}, {6, 7, 7, 6})
 end)();
 
-(function() -- 201 operator
+(function() -- 218 operator
   if not math.type then return end
   local x1 = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = load("local a, b = ... return a ~ b")(6, x1)
   check.tensor(result, "int64", {4}, {6, 5, 7, 2})
 end)();
 
-(function() -- 202 operator
+(function() -- 219 operator
   if not math.type then return end
   local x0 = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = load("local a, b = ... return a << b")(x0, 2)
   check.tensor(result, "int64", {4}, {0, 12, 4, 16})
 end)();
 
-(function() -- 203 operator
+(function() -- 220 operator
   if not math.type then return end
   local x1 = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = load("local a, b = ... return a << b")(200, x1)
   check.tensor(result, "int64", {4}, {200, 1600, 400, 3200})
 end)();
 
-(function() -- 204 operator
+(function() -- 221 operator
   if not math.type then return end
   local x0 = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = load("local a, b = ... return a >> b")(x0, 2)
   check.tensor(result, "int64", {4}, {0, 0, 0, 1})
 end)();
 
-(function() -- 205 operator
+(function() -- 222 operator
   if not math.type then return end
   local x1 = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = load("local a, b = ... return a >> b")(200, x1)
   check.tensor(result, "int64", {4}, {200, 25, 100, 12})
 end)();
 
-(function() -- 206 operator
+(function() -- 223 operator
   local x1 = dt.from_numbers({3, -4}, {size = {2}, dtype = "int64"})
   local result = 7 % x1
   check.tensor(result, "int64", {2}, {1, -1})
 end)();
 
-(function() -- 207 operator
+(function() -- 224 operator
   local x1 = dt.from_numbers({3, -4}, {size = {2}, dtype = "int64"})
   local result = 7.5 % x1
   check.tensor(result, "float32", {2}, {1.5, -0.5})
 end)();
 
-(function() -- 208 operator
+(function() -- 225 operator
   if not math.type then return end
   local x1 = dt.from_numbers({3, -4}, {size = {2}, dtype = "int64"})
   local result = load("local a, b = ... return a // b")(7, x1)
   check.tensor(result, "int64", {2}, {2, -2})
 end)();
 
-(function() -- 209 operator
+(function() -- 226 operator
   if not math.type then return end
   local x1 = dt.from_numbers({3, -4}, {size = {2}, dtype = "int64"})
   local result = load("local a, b = ... return a // b")(7.5, x1)
   check.tensor(result, "float32", {2}, {2.0, -2.0})
 end)();
 
-(function() -- 210 operator
+(function() -- 227 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = - x0
   check.tensor(result, "float32", {2, 3}, {-0.25, -3.75, -1.75, -5.25, -3.25, -1.25})
 end)();
 
-(function() -- 211 operator
+(function() -- 228 operator
   if not math.type then return end
   local x0 = dt.from_numbers({1, 1, 1, 1, 1, 1}, {size = {2, 3}, dtype = "bool"})
   local result = load("local a, b = ... return ~ a")(x0)
   check.tensor(result, "bool", {2, 3}, {0, 0, 0, 0, 0, 0})
 end)();
 
-(function() -- 212 operator
+(function() -- 229 operator
   if not math.type then return end
   local x0 = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = load("local a, b = ... return ~ a")(x0)
   check.tensor(result, "int64", {4}, {-1, -4, -2, -5})
 end)();
 
-(function() -- 213 brackets
+(function() -- 230 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2153,7 +2275,7 @@ end)();
     {2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 214 brackets
+(function() -- 231 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2163,7 +2285,7 @@ end)();
     {2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 215 brackets
+(function() -- 232 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2173,7 +2295,7 @@ end)();
     {2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 216 brackets
+(function() -- 233 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2183,7 +2305,7 @@ end)();
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 217 brackets
+(function() -- 234 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2193,7 +2315,7 @@ end)();
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 218 brackets
+(function() -- 235 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2201,7 +2323,7 @@ end)();
   check.tensor(result, "float32", {2, 4}, {-0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 219 brackets
+(function() -- 236 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2209,7 +2331,7 @@ end)();
   check.tensor(result, "float32", {2, 4}, {-0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 220 brackets
+(function() -- 237 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2217,7 +2339,7 @@ end)();
   check.tensor(result, "float32", {4}, {2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 221 brackets
+(function() -- 238 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2225,7 +2347,7 @@ end)();
   check.tensor(result, "float32", {2, 2, 2}, {1.75, 1.25, -0.75, -1.25, -0.25, -0.75, 2.75, 2.25})
 end)();
 
-(function() -- 222 brackets
+(function() -- 239 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2233,7 +2355,7 @@ end)();
   check.tensor(result, "float32", {1, 3, 2}, {0.25, 3.75, 3.25, 1.25, 0.75, -1.25})
 end)();
 
-(function() -- 223 brackets
+(function() -- 240 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2241,7 +2363,7 @@ end)();
   check.tensor(result, "float32", {1, 3}, {2.25, -0.25, 2.75})
 end)();
 
-(function() -- 224 brackets
+(function() -- 241 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2251,7 +2373,7 @@ end)();
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 225 brackets
+(function() -- 242 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2262,7 +2384,7 @@ end)();
     {2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 226 brackets
+(function() -- 243 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2272,7 +2394,7 @@ end)();
   check.tensor(result, "float32", {2, 2}, {0.25, 0.75, 3.75, -1.25})
 end)();
 
-(function() -- 227 brackets
+(function() -- 244 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2282,7 +2404,7 @@ end)();
     {-1.25, 2.25, 0.25, 3.75, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 228 brackets
+(function() -- 245 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2295,7 +2417,7 @@ end)();
     {-1.25, 0.0, 0.25, 0.0, 0.0, -0.25, 0.0, 0.0, -0.75, 0.0, 0.75, -1.25, 0.0, 0.25, 0.0, 0.0, -0.25, 0.0, 0.0, -0.75, 0.0, 0.75, -1.25, 0.0})
 end)();
 
-(function() -- 229 brackets
+(function() -- 246 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2306,7 +2428,7 @@ end)();
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, -1.25, 2.25, 0.25, 3.75, -1.25, 2.25, 0.25, 3.75, -1.25, 2.25, 0.25, 3.75})
 end)();
 
-(function() -- 230 brackets
+(function() -- 247 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2316,89 +2438,89 @@ end)();
     {2.5, 2.25, 2.5, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.5, 0.25, 2.5, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 231 nested
+(function() -- 248 nested
   local result = dt.tensor(1.5)
   check.tensor(result, "float32", {}, {1.5})
   check.same(result:tolist(), 1.5)
 end)();
 
-(function() -- 232 nested
+(function() -- 249 nested
   local result = dt.tensor(3)
   check.tensor(result, "int64", {}, {3})
   check.same(result:tolist(), 3)
 end)();
 
-(function() -- 233 nested
+(function() -- 250 nested
   local result = dt.tensor(true)
   check.tensor(result, "bool", {}, {1})
   check.same(result:tolist(), true)
 end)();
 
-(function() -- 234 nested
+(function() -- 251 nested
   local result = dt.tensor({1, 2})
   check.tensor(result, "int64", {2}, {1, 2})
   check.same(result:tolist(), {1, 2})
 end)();
 
-(function() -- 235 nested
+(function() -- 252 nested
   local result = dt.tensor({{1.5, 2}, {3, 4.5}})
   check.tensor(result, "float32", {2, 2}, {1.5, 2.0, 3.0, 4.5})
   check.same(result:tolist(), {{1.5, 2.0}, {3.0, 4.5}})
 end)();
 
-(function() -- 236 nested
+(function() -- 253 nested
   local result = dt.tensor({true, false})
   check.tensor(result, "bool", {2}, {1, 0})
   check.same(result:tolist(), {true, false})
 end)();
 
-(function() -- 237 nested
+(function() -- 254 nested
   local result = dt.tensor({1, 2.5})
   check.tensor(result, "float32", {2}, {1.0, 2.5})
   check.same(result:tolist(), {1.0, 2.5})
 end)();
 
-(function() -- 238 nested
+(function() -- 255 nested
   local result = dt.tensor({true, false, 2})
   check.tensor(result, "int64", {3}, {1, 0, 2})
   check.same(result:tolist(), {1, 0, 2})
 end)();
 
-(function() -- 239 nested
+(function() -- 256 nested
   local result = dt.tensor({})
   check.tensor(result, "float32", {0}, {})
   check.same(result:tolist(), {})
 end)();
 
-(function() -- 240 nested
+(function() -- 257 nested
   local result = dt.tensor({{}, {}})
   check.tensor(result, "float32", {2, 0}, {})
   check.same(result:tolist(), {{}, {}})
 end)();
 
-(function() -- 241 nested
+(function() -- 258 nested
   local result = dt.tensor({{{1}, {2}}, {{3}, {4}}})
   check.tensor(result, "int64", {2, 2, 1}, {1, 2, 3, 4})
   check.same(result:tolist(), {{{1}, {2}}, {{3}, {4}}})
 end)();
 
-(function() -- 242 nested
+(function() -- 259 nested
   local result = dt.tensor({0.5, 1}, {dtype = "float64"})
   check.tensor(result, "float64", {2}, {0.5, 1.0})
   check.same(result:tolist(), {0.5, 1.0})
 end)();
 
-(function() -- 243 nested
+(function() -- 260 nested
   local result = dt.tensor({1, 2}, {requires_grad = true, dtype = "float32"})
   check.tensor(result, "float32", {2}, {1.0, 2.0})
   check.same(result:tolist(), {1.0, 2.0})
 end)();
 
-(function() -- 244 nested
+(function() -- 261 nested
   check.error("expected sequence of length 2 at dim 1 (got 1)", function() dt.tensor({{1, 2}, {3}}) end)
 end)();
 
-(function() -- 245 errors
+(function() -- 262 errors
   local x = dt.ones({2, 3})
   check.error("matmul: mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)", function() dt.matmul(x, x) end)
   check.error("output_ratio must be between 0 and 1", function() dt.nn.FractionalMaxPool2d({2, 2}, {output_ratio = {0.5, 1.0}}) end)
@@ -2410,7 +2532,7 @@ end)();
   check.error("float64", function() dt.autocast_begin("cpu", {dtype = "float64"}) end)
 end)();
 
-(function() -- 246 values of no kind that fits
+(function() -- 263 values of no kind that fits
   local x = dt.ones({2, 3})
   local net = dt.nn.Sequential()
   local sgd = dt.optim.SGD({x})
@@ -2443,7 +2565,7 @@ end)();
   check.error("'progress' must be a function", function() dt.load_safetensors("x", {progress = 1}) end)
 end)();
 
-(function() -- 247 arguments by position and by name
+(function() -- 264 arguments by position and by name
   local x = dt.from_numbers({1, 2, 3, 4, 5, 6}, {size = {2, 3}, dtype = "float32"})
   local result = dt.sum(x, 1, {keepdim = true})
   check.tensor(result, "float32", {2, 1}, {6, 15})
@@ -2459,7 +2581,7 @@ end)();
   check.error("sum: takes at most 4 arguments, not 5", function() dt.sum(x, 0, 1, 2, 3) end)
 end)();
 
-(function() -- 248 a number or a tensor in one place tells which overload is meant
+(function() -- 265 a number or a tensor in one place tells which overload is meant
   local x = dt.from_numbers({0, 0}, {size = {2}, dtype = "float32"})
   local always = dt.from_numbers({1, 1}, {size = {2}, dtype = "float32"})
   local result = x:bernoulli_(1.0)
@@ -2475,7 +2597,7 @@ end)();
   check.error("expects p to be in", function() x:bernoulli_(1.5) end)
 end)();
 
-(function() -- 249 what is not given is the default
+(function() -- 266 what is not given is the default
   local whole = dt.nn.Linear(3, 2)
   local names = whole:state_dict()
   check.same(names, {"weight", "bias"})
@@ -2504,12 +2626,12 @@ end)();
   check.tensor(twice, "float32", {1, 1, 2, 4}, {1, 1, 2, 2, 1, 1, 2, 2})
 end)();
 
-(function() -- 250 lists of lists that make no tensor
+(function() -- 267 lists of lists that make no tensor
   check.error("expected sequence of length 0 at dim 1 (got 2)", function() dt.tensor({{}, {1, 2}}) end)
   check.error("tensor: an element is a string", function() dt.tensor({"x"}) end)
 end)();
 
-(function() -- 251 numbers keep their kind
+(function() -- 268 numbers keep their kind
   local big = dt.full({1}, 1099511627777)
   local integer = big:item()
   check.same(integer, 1099511627777)
@@ -2521,7 +2643,7 @@ end)();
   check.same(reals, {-0.5, -0.5})
 end)();
 
-(function() -- 252 lists longer than a frame
+(function() -- 269 lists longer than a frame
   local x = dt.arange(0, 100)
   local numbers = dt.to_ints(x)
   check.same(numbers, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99})
@@ -2533,7 +2655,7 @@ end)();
   check.same(first, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79})
 end)();
 
-(function() -- 253 gradients
+(function() -- 270 gradients
   local x = dt.from_numbers({1, 2}, {size = {2}, dtype = "float32", requires_grad = true})
   local wants = x.requires_grad
   check.same(wants, true)
@@ -2556,7 +2678,7 @@ end)();
   check.same(grads[2] or nil, nil)
 end)();
 
-(function() -- 254 a tensor that is absent in a list
+(function() -- 271 a tensor that is absent in a list
   local x = dt.from_numbers({1, 2}, {size = {2}, dtype = "float32", requires_grad = true})
   local y = dt.mul(x, 3)
   local total = dt.sum(y)
@@ -2564,7 +2686,7 @@ end)();
   check.tensor(grads[1], "float32", {2}, {3, 3})
 end)();
 
-(function() -- 255 what is in force
+(function() -- 272 what is in force
   local x = dt.from_numbers({1, 2, 3, 4}, {size = {2, 2}, dtype = "float32", requires_grad = true})
   dt.no_grad(function()
     local y = dt.mul(x, 2)
@@ -2594,7 +2716,7 @@ end) end)
   check.same(native, 0)
 end)();
 
-(function() -- 256 hooks
+(function() -- 273 hooks
   local x = dt.from_numbers({2, 3}, {size = {2}, dtype = "float32", requires_grad = true})
   local function hook1(grad)
     local more = dt.mul(grad, 10)
@@ -2618,7 +2740,7 @@ end)();
   check.tensor(second, "float32", {2}, {11, 11})
 end)();
 
-(function() -- 257 a hook that fails
+(function() -- 274 a hook that fails
   local x = dt.from_numbers({2, 3}, {size = {2}, dtype = "float32", requires_grad = true})
   local function hook3(grad)
     error("not today")
@@ -2634,7 +2756,7 @@ end)();
   check.tensor(grad, "float32", {2}, {1, 1})
 end)();
 
-(function() -- 258 a hook that gives what it cannot
+(function() -- 275 a hook that gives what it cannot
   local x = dt.from_numbers({2, 3}, {size = {2}, dtype = "float32", requires_grad = true})
   local function hook4(grad)
     return 7
@@ -2644,7 +2766,7 @@ end)();
   check.error("'result' must be tensor", function() loss:backward() end)
 end)();
 
-(function() -- 259 a function of one's own
+(function() -- 276 a function of one's own
   local x = dt.from_numbers({2, 3}, {size = {2}, dtype = "float32", requires_grad = true})
   local bare = dt.detach(x)
   local y = dt.square(bare)
@@ -2661,7 +2783,7 @@ end)();
   check.tensor(grad, "float32", {2}, {4, 6})
 end)();
 
-(function() -- 260 modules
+(function() -- 277 modules
   local net = dt.nn.Sequential()
   local linear = dt.nn.Linear(3, 2, {bias = false})
   local relu = dt.nn.ReLU()
@@ -2679,7 +2801,7 @@ end)();
   check.same(training, false)
 end)();
 
-(function() -- 261 an optimizer
+(function() -- 278 an optimizer
   local x = dt.from_numbers({1, 2}, {size = {2}, dtype = "float32", requires_grad = true})
   local sgd = dt.optim.SGD({x}, {lr = 0.5})
   local schedule = dt.optim.lr_scheduler.StepLR(sgd, 1)
@@ -2697,7 +2819,7 @@ end)();
   check.same(rates, {0.05, 0.30000000000000004})
 end)();
 
-(function() -- 262 files
+(function() -- 279 files
   local x = dt.arange(0, 3)
   local y = dt.ones({2})
   dt.save_safetensors("some", {"a", "é"}, {x, y})
@@ -2725,7 +2847,7 @@ end)();
   check.error("none", function() dt.safetensors_names("none") end)
 end)();
 
-(function() -- 263 absent where that is not the default
+(function() -- 280 absent where that is not the default
   local norm = dt.nn.BatchNorm1d(1, {momentum = false})
   local first = dt.from_numbers({1, 1, 1, 1}, {size = {4, 1}, dtype = "float32"})
   norm:forward(first)
@@ -2736,7 +2858,7 @@ end)();
   check.tensor(buffers[1], "float32", {1}, {2})
 end)();
 
-(function() -- 264 memory that runs out
+(function() -- 281 memory that runs out
   local function hook9(bytes)
     error("not today")
   end
@@ -2755,7 +2877,7 @@ end)();
   check.error("you tried to allocate", function() dt.zeros({288230376151711744}) end)
 end)();
 
-(function() -- 265 garbage does not pile up
+(function() -- 282 garbage does not pile up
   dt.reset_peak_memory_stats()
   for _ = 1, 400 do
     dt.zeros({512, 512})
@@ -2766,7 +2888,7 @@ end)();
   check.same(peak < 314572800, true)
 end)();
 
-(function() -- 266 garbage does not pile up on any device
+(function() -- 283 garbage does not pile up on any device
   for _ = 1, 400 do
     dt.zeros({512, 512}, {device = "cuda:0"})
     dt.zeros({512, 512}, {device = "cuda:1"})

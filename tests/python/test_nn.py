@@ -168,38 +168,6 @@ def test_initial_values(torch):
     assert 0.09 < c.weight.abs().max().item() <= 0.1 and 0.05 < c.bias.abs().max().item() <= 0.1
 
 
-INITS = {
-    "xavier_uniform_": (lambda i, w: i.xavier_uniform_(w), 0.1),
-    "xavier_normal_": (lambda i, w: i.xavier_normal_(w, gain=2.0), 0.2),
-    "kaiming_uniform_": (lambda i, w: i.kaiming_uniform_(w, nonlinearity="relu"), 0.1),
-    "kaiming_normal_": (lambda i, w: i.kaiming_normal_(w, mode="fan_out"), 0.1),
-    "normal_": (lambda i, w: i.normal_(w, 0.0, 3.0), 3.0),
-    "uniform_": (lambda i, w: i.uniform_(w, -1.0, 1.0), 0.577),
-    "trunc_normal_": (lambda i, w: i.trunc_normal_(w), 0.88),
-}
-
-
-@pytest.mark.parametrize("name", INITS)
-def test_init(name):
-    fill, _ = INITS[name]
-    w = nn.Parameter(dt.zeros(200, 200))
-    assert fill(nn.init, w) is w and w.requires_grad and w.is_leaf
-    torch = pytest.importorskip("torch")
-    other = torch.zeros(200, 200)
-    fill(torch.nn.init, other)
-    assert abs(w.std().item() / other.std().item() - 1) < 0.05
-
-
-def test_init_plain():
-    w = dt.zeros(2, 3)
-    assert nn.init.constant_(w, 3).sum().item() == 18 and nn.init.eye_(w).sum().item() == 2
-    assert nn.init.ones_(w).sum().item() == 6 and nn.init.zeros_(w).sum().item() == 0
-    with pytest.raises(ValueError):
-        nn.init.xavier_uniform_(dt.zeros(3))
-    with pytest.raises(ValueError):
-        nn.init.kaiming_normal_(w, mode="fan")
-
-
 # ---- Module
 
 
@@ -515,59 +483,6 @@ def test_named_padding(torch, same, kernel, dilation):
     for t in (dt, torch):
         with pytest.raises(RuntimeError, match="not supported for strided"):
             t.conv2d(t.ones(1, 1, 3, 3), t.ones(1, 1, 3, 3), None, 2, "same")
-
-
-def test_orthogonal_weights():
-    for sizes in ((5, 3), (3, 5), (4, 2, 3), (1, 7)):
-        w = nn.init.orthogonal_(dt.empty(*sizes), gain=2.0).reshape(sizes[0], -1)
-        short = w if w.shape[0] <= w.shape[1] else w.t()
-        product = (short @ short.t()).tolist()
-        for i, row in enumerate(product):
-            assert row == pytest.approx([4.0 * (i == j) for j in range(len(row))], abs=1e-5)
-    with pytest.raises(ValueError, match="2 or more dimensions"):
-        nn.init.orthogonal_(dt.ones(3))
-
-
-@pytest.mark.parametrize("sizes, groups", [((4, 2, 3), 2), ((3, 5, 3, 4), 1), ((6, 2, 1, 2, 3), 3)])
-def test_dirac(sizes, groups, both, same):
-    same(*both(lambda t: t.nn.init.dirac_(t.ones(sizes), groups)))
-
-
-def test_dirac_refuses(both):
-    def message(t, *args):
-        with pytest.raises(ValueError) as error:
-            t.nn.init.dirac_(*args)
-        return str(error.value)
-
-    for args in (lambda t: (t.ones(2, 2),), lambda t: (t.ones(3, 2, 2), 2)):
-        ours, theirs = both(lambda t, args=args: message(t, *args(t)))
-        assert ours == theirs
-
-
-def test_sparse_weights():
-    w = nn.init.sparse_(dt.empty(10, 6), 0.35, std=3.0)
-    assert (w == 0).sum(0).tolist() == [4] * 6 and w.std().item() > 1
-    with pytest.raises(ValueError, match="2 dimensions"):
-        nn.init.sparse_(dt.ones(3), 0.5)
-
-
-@pytest.mark.filterwarnings("ignore:mean is more than 2 std")
-@pytest.mark.parametrize(
-    "mean, std, a, b", [(0, 1, -2, 2), (0, 1, 3, 3.5), (1, 2, -30, -3), (0, 1, -0.1, 0.1)]
-)
-def test_truncated_normal(mean, std, a, b, torch):
-    """All lie between the bounds, and their mean is that of the truncated distribution."""
-    w = nn.init.trunc_normal_(dt.empty(20000), mean, std, a, b)
-    assert w.min().item() >= a and w.max().item() <= b
-    x = torch.linspace(a, b, 100001, dtype=torch.float64)
-    density = torch.exp(-0.5 * ((x - mean) / std) ** 2)
-    expected = ((x * density).sum() / density.sum()).item()
-    assert w.double().mean().item() == pytest.approx(expected, abs=4 * w.std().item() / 20000**0.5)
-
-
-def test_old_names_of_initial_values():
-    with pytest.warns(FutureWarning, match="`nn.init.constant` is now deprecated"):
-        assert nn.init.constant(dt.zeros(2), 3).tolist() == [3, 3]
 
 
 def test_parameter_dictionaries(both):

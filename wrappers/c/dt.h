@@ -8685,6 +8685,234 @@ static inline dt_tensor *T_do_segment_reduce(
   T_OPTIONS_(segment_reduce, \
     T_do_segment_reduce(data, reduce, &T_segment_reduce_o), __VA_ARGS__)
 
+/** T_calculate_gain(nonlinearity: str, .param: f64? = absent)
+ * The recommended gain of weights before a nonlinearity. */
+typedef struct {
+  T_Real param;
+} T_calculate_gain_options;
+static inline T_calculate_gain_options T_calculate_gain_defaults(void) {
+  T_calculate_gain_options options = {{0, 0}};
+  return options;
+}
+static inline double T_do_calculate_gain(
+    const char *nonlinearity, const T_calculate_gain_options *options) {
+  double result = NAN;
+  if (T_stopped_()) return result;
+  T_check(dt_calculate_gain(
+    nonlinearity, options->param.given ? &options->param.value : NULL, &result));
+  return result;
+}
+#define T_calculate_gain(...) T_calculate_gain_with_(__VA_ARGS__, )
+#define T_calculate_gain_with_(nonlinearity, ...) \
+  T_OPTIONS_(calculate_gain, \
+    T_do_calculate_gain(nonlinearity, &T_calculate_gain_o), __VA_ARGS__)
+
+/** T_calculate_fan_in_and_fan_out(tensor: tensor, .fan_out: where this result goes)
+ * How many numbers each output of a weight is made of, and how many each input goes into. How
+ * many inputs and how many outputs each unit has. */
+typedef struct {
+  int64_t *fan_out;
+} T_calculate_fan_in_and_fan_out_options;
+static inline T_calculate_fan_in_and_fan_out_options T_calculate_fan_in_and_fan_out_defaults(void) {
+  T_calculate_fan_in_and_fan_out_options options = {NULL};
+  return options;
+}
+static inline int64_t T_do_calculate_fan_in_and_fan_out(
+    dt_tensor *tensor, const T_calculate_fan_in_and_fan_out_options *options) {
+  int64_t result = 0;
+  int64_t fan_out = 0;
+  if (!T_stopped_()) T_check(dt_calculate_fan_in_and_fan_out(tensor, &result, &fan_out));
+  if (options->fan_out) *options->fan_out = fan_out;
+  return result;
+}
+#define T_calculate_fan_in_and_fan_out(...) T_calculate_fan_in_and_fan_out_with_(__VA_ARGS__, )
+#define T_calculate_fan_in_and_fan_out_with_(tensor, ...) \
+  T_OPTIONS_(calculate_fan_in_and_fan_out, \
+    T_do_calculate_fan_in_and_fan_out(tensor, &T_calculate_fan_in_and_fan_out_o), __VA_ARGS__)
+
+/** T_eye_(tensor: tensor)
+ * Fills a matrix with the identity. */
+static inline dt_tensor *T_eye_(dt_tensor *tensor) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_eye_(tensor)) ? tensor : NULL;
+}
+
+/** T_dirac_(tensor: tensor, .groups: i64 = 1)
+ * Fills a convolution's weight so that it keeps as many channels as it can, in each group. */
+typedef struct {
+  int64_t groups;
+} T_dirac__options;
+static inline T_dirac__options T_dirac__defaults(void) {
+  T_dirac__options options = {1};
+  return options;
+}
+static inline dt_tensor *T_do_dirac_(dt_tensor *tensor, const T_dirac__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_dirac_(tensor, options->groups)) ? tensor : NULL;
+}
+#define T_dirac_(...) T_dirac__with_(__VA_ARGS__, )
+#define T_dirac__with_(tensor, ...) \
+  T_OPTIONS_(dirac_, \
+    T_do_dirac_(tensor, &T_dirac__o), __VA_ARGS__)
+
+/** T_xavier_uniform_(tensor: tensor, .gain: f64 = 1.0, .generator: generator? = absent)
+ * Fills a weight with uniform numbers that keep the variance in both directions (Glorot and
+ * Bengio, 2010). */
+typedef struct {
+  double gain;
+  dt_generator *generator;
+} T_xavier_uniform__options;
+static inline T_xavier_uniform__options T_xavier_uniform__defaults(void) {
+  T_xavier_uniform__options options = {1.0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_xavier_uniform_(
+    dt_tensor *tensor, const T_xavier_uniform__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_xavier_uniform_(tensor, options->gain, options->generator)) ? tensor : NULL;
+}
+#define T_xavier_uniform_(...) T_xavier_uniform__with_(__VA_ARGS__, )
+#define T_xavier_uniform__with_(tensor, ...) \
+  T_OPTIONS_(xavier_uniform_, \
+    T_do_xavier_uniform_(tensor, &T_xavier_uniform__o), __VA_ARGS__)
+
+/** T_xavier_normal_(tensor: tensor, .gain: f64 = 1.0, .generator: generator? = absent)
+ * Fills a weight with normal numbers that keep the variance in both directions (Glorot and
+ * Bengio, 2010). */
+typedef struct {
+  double gain;
+  dt_generator *generator;
+} T_xavier_normal__options;
+static inline T_xavier_normal__options T_xavier_normal__defaults(void) {
+  T_xavier_normal__options options = {1.0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_xavier_normal_(
+    dt_tensor *tensor, const T_xavier_normal__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_xavier_normal_(tensor, options->gain, options->generator)) ? tensor : NULL;
+}
+#define T_xavier_normal_(...) T_xavier_normal__with_(__VA_ARGS__, )
+#define T_xavier_normal__with_(tensor, ...) \
+  T_OPTIONS_(xavier_normal_, \
+    T_do_xavier_normal_(tensor, &T_xavier_normal__o), __VA_ARGS__)
+
+/** T_kaiming_uniform_(tensor: tensor, .a: f64 = 0.0, .mode: str = fan_in, .nonlinearity: str =
+ *     leaky_relu, .generator: generator? = absent)
+ * Fills a weight with uniform numbers that keep the variance through rectifiers (He et al.,
+ * arXiv 1502.01852). */
+typedef struct {
+  double a;
+  const char *mode;
+  const char *nonlinearity;
+  dt_generator *generator;
+} T_kaiming_uniform__options;
+static inline T_kaiming_uniform__options T_kaiming_uniform__defaults(void) {
+  T_kaiming_uniform__options options = {0.0, "fan_in", "leaky_relu", NULL};
+  return options;
+}
+static inline dt_tensor *T_do_kaiming_uniform_(
+    dt_tensor *tensor, const T_kaiming_uniform__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_kaiming_uniform_(
+    tensor, options->a, options->mode, options->nonlinearity, options->generator)) ? tensor : NULL;
+}
+#define T_kaiming_uniform_(...) T_kaiming_uniform__with_(__VA_ARGS__, )
+#define T_kaiming_uniform__with_(tensor, ...) \
+  T_OPTIONS_(kaiming_uniform_, \
+    T_do_kaiming_uniform_(tensor, &T_kaiming_uniform__o), __VA_ARGS__)
+
+/** T_kaiming_normal_(tensor: tensor, .a: f64 = 0.0, .mode: str = fan_in, .nonlinearity: str =
+ *     leaky_relu, .generator: generator? = absent)
+ * Fills a weight with normal numbers that keep the variance through rectifiers (He et al., arXiv
+ * 1502.01852). */
+typedef struct {
+  double a;
+  const char *mode;
+  const char *nonlinearity;
+  dt_generator *generator;
+} T_kaiming_normal__options;
+static inline T_kaiming_normal__options T_kaiming_normal__defaults(void) {
+  T_kaiming_normal__options options = {0.0, "fan_in", "leaky_relu", NULL};
+  return options;
+}
+static inline dt_tensor *T_do_kaiming_normal_(
+    dt_tensor *tensor, const T_kaiming_normal__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_kaiming_normal_(
+    tensor, options->a, options->mode, options->nonlinearity, options->generator)) ? tensor : NULL;
+}
+#define T_kaiming_normal_(...) T_kaiming_normal__with_(__VA_ARGS__, )
+#define T_kaiming_normal__with_(tensor, ...) \
+  T_OPTIONS_(kaiming_normal_, \
+    T_do_kaiming_normal_(tensor, &T_kaiming_normal__o), __VA_ARGS__)
+
+/** T_trunc_normal_(tensor: tensor, .mean: f64 = 0.0, .std: f64 = 1.0, .a: f64 = -2.0, .b: f64 =
+ *     2.0, .generator: generator? = absent)
+ * Fills the tensor with normal numbers between a and b: those outside are drawn again. */
+typedef struct {
+  double mean;
+  double std;
+  double a;
+  double b;
+  dt_generator *generator;
+} T_trunc_normal__options;
+static inline T_trunc_normal__options T_trunc_normal__defaults(void) {
+  T_trunc_normal__options options = {0.0, 1.0, -2.0, 2.0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_trunc_normal_(
+    dt_tensor *tensor, const T_trunc_normal__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_trunc_normal_(
+    tensor, options->mean, options->std, options->a, options->b,
+    options->generator)) ? tensor : NULL;
+}
+#define T_trunc_normal_(...) T_trunc_normal__with_(__VA_ARGS__, )
+#define T_trunc_normal__with_(tensor, ...) \
+  T_OPTIONS_(trunc_normal_, \
+    T_do_trunc_normal_(tensor, &T_trunc_normal__o), __VA_ARGS__)
+
+/** T_orthogonal_(tensor: tensor, .gain: f64 = 1.0, .generator: generator? = absent)
+ * Fills a matrix, whose columns are the last dimensions together, with rows that are orthogonal,
+ * or columns if there are more rows (Saxe et al., arXiv 1312.6120). */
+typedef struct {
+  double gain;
+  dt_generator *generator;
+} T_orthogonal__options;
+static inline T_orthogonal__options T_orthogonal__defaults(void) {
+  T_orthogonal__options options = {1.0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_orthogonal_(dt_tensor *tensor, const T_orthogonal__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_orthogonal_(tensor, options->gain, options->generator)) ? tensor : NULL;
+}
+#define T_orthogonal_(...) T_orthogonal__with_(__VA_ARGS__, )
+#define T_orthogonal__with_(tensor, ...) \
+  T_OPTIONS_(orthogonal_, \
+    T_do_orthogonal_(tensor, &T_orthogonal__o), __VA_ARGS__)
+
+/** T_sparse_(tensor: tensor, sparsity: f64, .std: f64 = 0.01, .generator: generator? = absent)
+ * Fills a matrix with normal numbers, of which a share of each column is 0 (Martens, 2010). */
+typedef struct {
+  double std;
+  dt_generator *generator;
+} T_sparse__options;
+static inline T_sparse__options T_sparse__defaults(void) {
+  T_sparse__options options = {0.01, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_sparse_(
+    dt_tensor *tensor, double sparsity, const T_sparse__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_sparse_(tensor, sparsity, options->std, options->generator)) ? tensor : NULL;
+}
+#define T_sparse_(...) T_sparse__with_(__VA_ARGS__, )
+#define T_sparse__with_(tensor, sparsity, ...) \
+  T_OPTIONS_(sparse_, \
+    T_do_sparse_(tensor, sparsity, &T_sparse__o), __VA_ARGS__)
+
 /** T_matmul(input: tensor, other: tensor)
  * Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast. */
 static inline dt_tensor *T_matmul(dt_tensor *input, dt_tensor *other) {

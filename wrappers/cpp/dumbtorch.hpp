@@ -188,6 +188,7 @@ struct LinalgSvdResult;
 struct SvdResult;
 struct LinalgLstsqResult;
 struct KvCacheUpdateResult;
+struct CalculateFanInAndFanOutResult;
 struct ModuleNamedParametersResult;
 struct ModuleNamedBuffersResult;
 struct ModuleStateDictResult;
@@ -3344,6 +3345,11 @@ struct LinalgLstsqResult {
 struct KvCacheUpdateResult {
   Tensor keys;
   Tensor values;
+};
+
+struct CalculateFanInAndFanOutResult {
+  int64_t fan_in;
+  int64_t fan_out;
 };
 
 struct ModuleNamedParametersResult {
@@ -13972,6 +13978,98 @@ inline Tensor vander(const Tensor& x, std::optional<int64_t> N = std::nullopt) {
 }
 
 }  // namespace linalg
+
+namespace nn::init {
+
+// The recommended gain of weights before a nonlinearity.
+inline double calculate_gain(
+    const std::string& nonlinearity, std::optional<double> param = std::nullopt) {
+  double out = 0;
+  detail::check(dt_calculate_gain(detail::text(nonlinearity), detail::pointer(param), &out));
+  return out;
+}
+
+// How many numbers each output of a weight is made of, and how many each input goes into. How many
+// inputs and how many outputs each unit has.
+inline CalculateFanInAndFanOutResult calculate_fan_in_and_fan_out(const Tensor& tensor) {
+  int64_t fan_in = 0;
+  int64_t fan_out = 0;
+  detail::check(dt_calculate_fan_in_and_fan_out(tensor.handle(), &fan_in, &fan_out));
+  return {fan_in, fan_out};
+}
+
+// Fills a matrix with the identity.
+inline const Tensor& eye_(const Tensor& tensor) {
+  detail::check(dt_eye_(tensor.handle()));
+  return tensor;
+}
+
+// Fills a convolution's weight so that it keeps as many channels as it can, in each group.
+inline const Tensor& dirac_(const Tensor& tensor, int64_t groups = 1) {
+  detail::check(dt_dirac_(tensor.handle(), groups));
+  return tensor;
+}
+
+// Fills a weight with uniform numbers that keep the variance in both directions (Glorot and Bengio,
+// 2010).
+inline const Tensor& xavier_uniform_(
+    const Tensor& tensor, double gain = 1.0, const Generator& generator = {}) {
+  detail::check(dt_xavier_uniform_(tensor.handle(), gain, generator.handle()));
+  return tensor;
+}
+
+// Fills a weight with normal numbers that keep the variance in both directions (Glorot and Bengio,
+// 2010).
+inline const Tensor& xavier_normal_(
+    const Tensor& tensor, double gain = 1.0, const Generator& generator = {}) {
+  detail::check(dt_xavier_normal_(tensor.handle(), gain, generator.handle()));
+  return tensor;
+}
+
+// Fills a weight with uniform numbers that keep the variance through rectifiers (He et al., arXiv
+// 1502.01852).
+inline const Tensor& kaiming_uniform_(
+    const Tensor& tensor, double a = 0.0, const std::string& mode = "fan_in",
+    const std::string& nonlinearity = "leaky_relu", const Generator& generator = {}) {
+  detail::check(dt_kaiming_uniform_(
+    tensor.handle(), a, detail::text(mode), detail::text(nonlinearity), generator.handle()));
+  return tensor;
+}
+
+// Fills a weight with normal numbers that keep the variance through rectifiers (He et al., arXiv
+// 1502.01852).
+inline const Tensor& kaiming_normal_(
+    const Tensor& tensor, double a = 0.0, const std::string& mode = "fan_in",
+    const std::string& nonlinearity = "leaky_relu", const Generator& generator = {}) {
+  detail::check(dt_kaiming_normal_(
+    tensor.handle(), a, detail::text(mode), detail::text(nonlinearity), generator.handle()));
+  return tensor;
+}
+
+// Fills the tensor with normal numbers between a and b: those outside are drawn again.
+inline const Tensor& trunc_normal_(
+    const Tensor& tensor, double mean = 0.0, double std = 1.0, double a = -2.0, double b = 2.0,
+    const Generator& generator = {}) {
+  detail::check(dt_trunc_normal_(tensor.handle(), mean, std, a, b, generator.handle()));
+  return tensor;
+}
+
+// Fills a matrix, whose columns are the last dimensions together, with rows that are orthogonal, or
+// columns if there are more rows (Saxe et al., arXiv 1312.6120).
+inline const Tensor& orthogonal_(
+    const Tensor& tensor, double gain = 1.0, const Generator& generator = {}) {
+  detail::check(dt_orthogonal_(tensor.handle(), gain, generator.handle()));
+  return tensor;
+}
+
+// Fills a matrix with normal numbers, of which a share of each column is 0 (Martens, 2010).
+inline const Tensor& sparse_(
+    const Tensor& tensor, double sparsity, double std = 0.01, const Generator& generator = {}) {
+  detail::check(dt_sparse_(tensor.handle(), sparsity, std, generator.handle()));
+  return tensor;
+}
+
+}  // namespace nn::init
 
 namespace nn::utils {
 

@@ -3149,6 +3149,58 @@ static new_tensor py_segment_reduce(tensor_handle data, const char *reduce, opti
   return (int64_t)(intptr_t)out;
 }
 
+static double py_calculate_gain(const char *nonlinearity, int32_t param_given, double param) {
+  double out = 0;
+  if (dt_calculate_gain(nonlinearity, param_given ? &param : NULL, &out)) return NAN;
+  if (out != out) dt_error_clear();
+  return out;
+}
+
+static int32_t py_calculate_fan_in_and_fan_out(tensor_handle tensor, int64_t *out) {
+  int64_t fan_in = 0;
+  int64_t fan_out = 0;
+  const int32_t status = dt_calculate_fan_in_and_fan_out((dt_tensor *)(intptr_t)tensor, &fan_in, &fan_out);
+  out[0] = fan_in;
+  out[1] = fan_out;
+  return status;
+}
+
+static int32_t py_eye_(tensor_handle tensor) {
+  return dt_eye_((dt_tensor *)(intptr_t)tensor);
+}
+
+static int32_t py_dirac_(tensor_handle tensor, int64_t groups) {
+  return dt_dirac_((dt_tensor *)(intptr_t)tensor, groups);
+}
+
+static int32_t py_xavier_uniform_(tensor_handle tensor, double gain, int64_t generator) {
+  return dt_xavier_uniform_((dt_tensor *)(intptr_t)tensor, gain, (dt_generator *)(intptr_t)generator);
+}
+
+static int32_t py_xavier_normal_(tensor_handle tensor, double gain, int64_t generator) {
+  return dt_xavier_normal_((dt_tensor *)(intptr_t)tensor, gain, (dt_generator *)(intptr_t)generator);
+}
+
+static int32_t py_kaiming_uniform_(tensor_handle tensor, double a, const char *mode, const char *nonlinearity, int64_t generator) {
+  return dt_kaiming_uniform_((dt_tensor *)(intptr_t)tensor, a, mode, nonlinearity, (dt_generator *)(intptr_t)generator);
+}
+
+static int32_t py_kaiming_normal_(tensor_handle tensor, double a, const char *mode, const char *nonlinearity, int64_t generator) {
+  return dt_kaiming_normal_((dt_tensor *)(intptr_t)tensor, a, mode, nonlinearity, (dt_generator *)(intptr_t)generator);
+}
+
+static int32_t py_trunc_normal_(tensor_handle tensor, double mean, double std, double a, double b, int64_t generator) {
+  return dt_trunc_normal_((dt_tensor *)(intptr_t)tensor, mean, std, a, b, (dt_generator *)(intptr_t)generator);
+}
+
+static int32_t py_orthogonal_(tensor_handle tensor, double gain, int64_t generator) {
+  return dt_orthogonal_((dt_tensor *)(intptr_t)tensor, gain, (dt_generator *)(intptr_t)generator);
+}
+
+static int32_t py_sparse_(tensor_handle tensor, double sparsity, double std, int64_t generator) {
+  return dt_sparse_((dt_tensor *)(intptr_t)tensor, sparsity, std, (dt_generator *)(intptr_t)generator);
+}
+
 static new_tensor py_matmul(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_matmul((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);

@@ -40,6 +40,10 @@ ELSEWHERE = {
     "test_generation.py: what a model has seen": {
         "kv_cache_update", "kv_cache_place", "kv_cache_seen", "kv_cache_decoder_block",
     },
+    "test_init.py: what is random, and what nn.init alone has": {
+        "eye_", "dirac_", "xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_",
+        "trunc_normal_", "orthogonal_", "sparse_",
+    },
     "test_scaler.py: what a training loop does with them": {
         "amp_unscale_", "grad_scaler_scale", "grad_scaler_get_state", "stochastic_round",
     },

@@ -7141,6 +7141,215 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
     return out
 
 
+def calculate_gain(nonlinearity, param=None):
+    """The recommended gain of weights before a nonlinearity.
+
+    Args:
+        nonlinearity: 'linear', 'conv1d' and the like, 'sigmoid', 'tanh', 'relu',
+            'leaky_relu' or 'selu'.
+        param: The slope of leaky_relu for numbers below 0; absent means 0.01.
+    """
+    try:
+        out = py_calculate_gain(c_string(nonlinearity), param is not None, 0.0 if param is None else param)
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, calculate_gain, "calculate_gain", "nonlinearity:str param:f64?", nonlinearity, param)
+    return float_or_fail(out)
+
+
+def calculate_fan_in_and_fan_out(tensor):
+    """How many numbers each output of a weight is made of, and how many each input goes into.
+
+    Args:
+        tensor: A weight of a linear layer or a convolution.
+
+    Returns:
+        How many inputs and how many outputs each unit has.
+    """
+    try:
+        out = ffi_new("int64_t[2]")
+        status = py_calculate_fan_in_and_fan_out(tensor, out)
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, calculate_fan_in_and_fan_out, "calculate_fan_in_and_fan_out", "tensor:tensor", tensor)
+    if status:
+        raise fail()
+    return calculate_fan_in_and_fan_out_result((out[0], out[1]))
+
+
+def eye_(tensor):
+    """Fills a matrix with the identity.
+
+    Args:
+        tensor: The tensor that is written. Nothing of it is recorded, so that it may be a
+            parameter.
+    """
+    try:
+        status = py_eye_(tensor)
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, eye_, "eye_", "tensor:tensor", tensor)
+    if status:
+        raise fail()
+    return tensor
+
+
+def dirac_(tensor, groups=1):
+    """Fills a convolution's weight so that it keeps as many channels as it can, in each group.
+
+    Args:
+        tensor: The tensor that is written. Nothing of it is recorded, so that it may be a
+            parameter.
+        groups: The channels are split into so many groups that do not mix.
+    """
+    try:
+        status = py_dirac_(tensor, groups)
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, dirac_, "dirac_", "tensor:tensor groups:i64", tensor, groups)
+    if status:
+        raise fail()
+    return tensor
+
+
+def xavier_uniform_(tensor, gain=1.0, *, generator=None):
+    """Fills a weight with uniform numbers that keep the variance in both directions (Glorot
+    and Bengio, 2010).
+
+    Args:
+        tensor: The tensor that is written. Nothing of it is recorded, so that it may be a
+            parameter.
+        gain: What the spread is multiplied by.
+        generator: The source; absent means the default one.
+    """
+    try:
+        status = py_xavier_uniform_(tensor, gain, 0 if generator is None else generator._h)
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, xavier_uniform_, "xavier_uniform_", "tensor:tensor gain:f64 generator:handle?", tensor, gain, generator)
+    if status:
+        raise fail()
+    return tensor
+
+
+def xavier_normal_(tensor, gain=1.0, *, generator=None):
+    """Fills a weight with normal numbers that keep the variance in both directions (Glorot and
+    Bengio, 2010).
+
+    Args:
+        tensor: The tensor that is written. Nothing of it is recorded, so that it may be a
+            parameter.
+        gain: What the spread is multiplied by.
+        generator: The source; absent means the default one.
+    """
+    try:
+        status = py_xavier_normal_(tensor, gain, 0 if generator is None else generator._h)
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, xavier_normal_, "xavier_normal_", "tensor:tensor gain:f64 generator:handle?", tensor, gain, generator)
+    if status:
+        raise fail()
+    return tensor
+
+
+def kaiming_uniform_(tensor, a=0.0, mode='fan_in', nonlinearity='leaky_relu', *, generator=None):
+    """Fills a weight with uniform numbers that keep the variance through rectifiers (He et
+    al., arXiv 1502.01852).
+
+    Args:
+        tensor: The tensor that is written. Nothing of it is recorded, so that it may be a
+            parameter.
+        a: The slope of leaky_relu for numbers below 0.
+        mode: Which of the two variances is kept: 'fan_in' that of a forward, 'fan_out' that
+            of a backward.
+        nonlinearity: What comes after the weight, by calculate_gain's names.
+        generator: The source; absent means the default one.
+    """
+    try:
+        status = py_kaiming_uniform_(tensor, a, c_string(mode), c_string(nonlinearity), 0 if generator is None else generator._h)
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, kaiming_uniform_, "kaiming_uniform_", "tensor:tensor a:f64 mode:str nonlinearity:str generator:handle?", tensor, a, mode, nonlinearity, generator)
+    if status:
+        raise fail()
+    return tensor
+
+
+def kaiming_normal_(tensor, a=0.0, mode='fan_in', nonlinearity='leaky_relu', *, generator=None):
+    """Fills a weight with normal numbers that keep the variance through rectifiers (He et al.,
+    arXiv 1502.01852).
+
+    Args:
+        tensor: The tensor that is written. Nothing of it is recorded, so that it may be a
+            parameter.
+        a: The slope of leaky_relu for numbers below 0.
+        mode: Which of the two variances is kept: 'fan_in' that of a forward, 'fan_out' that
+            of a backward.
+        nonlinearity: What comes after the weight, by calculate_gain's names.
+        generator: The source; absent means the default one.
+    """
+    try:
+        status = py_kaiming_normal_(tensor, a, c_string(mode), c_string(nonlinearity), 0 if generator is None else generator._h)
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, kaiming_normal_, "kaiming_normal_", "tensor:tensor a:f64 mode:str nonlinearity:str generator:handle?", tensor, a, mode, nonlinearity, generator)
+    if status:
+        raise fail()
+    return tensor
+
+
+def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, *, generator=None):
+    """Fills the tensor with normal numbers between a and b: those outside are drawn again.
+
+    Args:
+        tensor: The tensor that is written. Nothing of it is recorded, so that it may be a
+            parameter.
+        mean: The mean of the numbers before some are drawn again.
+        std: Their standard deviation.
+        a: The least number.
+        b: The largest.
+        generator: The source; absent means the default one.
+    """
+    try:
+        status = py_trunc_normal_(tensor, mean, std, a, b, 0 if generator is None else generator._h)
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, trunc_normal_, "trunc_normal_", "tensor:tensor mean:f64 std:f64 a:f64 b:f64 generator:handle?", tensor, mean, std, a, b, generator)
+    if status:
+        raise fail()
+    return tensor
+
+
+def orthogonal_(tensor, gain=1.0, *, generator=None):
+    """Fills a matrix, whose columns are the last dimensions together, with rows that are
+    orthogonal, or columns if there are more rows (Saxe et al., arXiv 1312.6120).
+
+    Args:
+        tensor: The tensor that is written. Nothing of it is recorded, so that it may be a
+            parameter.
+        gain: The length of each row or column.
+        generator: The source; absent means the default one.
+    """
+    try:
+        status = py_orthogonal_(tensor, gain, 0 if generator is None else generator._h)
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, orthogonal_, "orthogonal_", "tensor:tensor gain:f64 generator:handle?", tensor, gain, generator)
+    if status:
+        raise fail()
+    return tensor
+
+
+def sparse_(tensor, sparsity, std=0.01, *, generator=None):
+    """Fills a matrix with normal numbers, of which a share of each column is 0 (Martens,
+    2010).
+
+    Args:
+        tensor: The tensor that is written. Nothing of it is recorded, so that it may be a
+            parameter.
+        sparsity: The share of each column that is 0.
+        std: The standard deviation of the other numbers.
+        generator: The source; absent means the default one.
+    """
+    try:
+        status = py_sparse_(tensor, sparsity, std, 0 if generator is None else generator._h)
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, sparse_, "sparse_", "tensor:tensor sparsity:f64 std:f64 generator:handle?", tensor, sparsity, std, generator)
+    if status:
+        raise fail()
+    return tensor
+
+
 def matmul(input=MISSING, other=MISSING, *, out=None, **names):
     """Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast.
 
@@ -21038,6 +21247,7 @@ linalg_svd_result = result_type("linalg_svd", "U S Vh")
 svd_result = result_type("svd", "U S V")
 linalg_lstsq_result = result_type("linalg_lstsq", "solution residuals rank singular_values")
 kv_cache_update_result = result_type("kv_cache_update", "keys values")
+calculate_fan_in_and_fan_out_result = result_type("calculate_fan_in_and_fan_out", "fan_in fan_out")
 module_named_parameters_result = result_type("module_named_parameters", "names tensors")
 module_named_buffers_result = result_type("module_named_buffers", "names tensors")
 module_state_dict_result = result_type("module_state_dict", "names tensors")
@@ -21902,6 +22112,19 @@ NAMESPACES = {
         "CircularPad2d": nn_circular_pad2d,
         "CircularPad3d": nn_circular_pad3d,
         "Sequential": nn_sequential,
+    },
+    "nn.init": {
+        "calculate_gain": calculate_gain,
+        "calculate_fan_in_and_fan_out": calculate_fan_in_and_fan_out,
+        "eye_": eye_,
+        "dirac_": dirac_,
+        "xavier_uniform_": xavier_uniform_,
+        "xavier_normal_": xavier_normal_,
+        "kaiming_uniform_": kaiming_uniform_,
+        "kaiming_normal_": kaiming_normal_,
+        "trunc_normal_": trunc_normal_,
+        "orthogonal_": orthogonal_,
+        "sparse_": sparse_,
     },
     "nn.utils": {
         "clip_grad_norm_": clip_grad_norm_,
