@@ -16,13 +16,59 @@ from ..amp.autocast_mode import (
 )
 from ..autograd import backward
 from ..autograd.function import Function, once_differentiable
-from ..autograd.grad_mode import enable_grad
+from ..autograd.grad_mode import enable_grad, no_grad
+from ..autograd.graph import saved_tensors_hooks
 from ..random import fork_rng, get_rng_state, set_rng_state
 from ._pytree import tree_flatten, tree_unflatten
 
 __getattr__ = _missing.getattr_of(__name__)
 
-__all__ = ["checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_early_stop"]
+__all__ = [
+    "CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_early_stop",
+]  # fmt: skip
+
+
+class CheckpointError(RuntimeError):
+    """The call in backward saved other tensors than the first."""
+
+
+class _Saved:
+    """What a call saved for its backward, in numbers alone: sizes, dtypes, devices."""
+
+    def __init__(self):
+        self.metadata = []
+
+    def hooks(self):
+        return saved_tensors_hooks(self._pack, lambda x: x)
+
+    def _pack(self, x):
+        self.metadata.append({"shape": x.shape, "dtype": x.dtype, "device": x.device})
+        return x
+
+    def check(self, again: _Saved, early_stop: bool) -> None:
+        """What is saved after the last that the first call saved does not matter to one that stops early."""
+        first, second = self.metadata, again.metadata
+        if len(second) > len(first) and not early_stop:
+            raise CheckpointError(
+                "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
+                "forward pass."
+            )
+        if len(second) < len(first):
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                f"recomputation.\nNumber of tensors saved during forward: {len(first)}\n"
+                f"Number of tensors saved during recomputation: {len(second)}."
+            )
+        different = [
+            f"tensor at position {i}:\nsaved metadata: {a}\nrecomputed metadata: {b}\n"
+            for i, (a, b) in enumerate(zip(first, second, strict=False))
+            if a != b
+        ]
+        if different:
+            raise CheckpointError(
+                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
+                f"during the forward pass.\n{''.join(different)}."
+            )
 
 
 class _Again(Function):
@@ -81,17 +127,20 @@ def checkpoint(
     random numbers and in the same regions of autocast; `context_fn` gives two more, for the call and for that in
     backward. It may return tensors in lists, tuples and dicts, among other things.
 
-    As PyTorch's use_reentrant=False, its inputs need not require grad. The gradients of what the function
-    uses besides its arguments, such as parameters, go to their .grad: backward() finds them, and
-    autograd.grad does not.
+    With use_reentrant=False its inputs need not require grad, and that the call in backward saves tensors of other
+    sizes than the first is an error. The gradients of what the function uses besides its arguments, such as
+    parameters, go to their .grad: backward() finds them, and autograd.grad does not.
     """
     if use_reentrant is None:
         future = "Starting in PyTorch 2.9, calling checkpoint without use_reentrant will raise an exception."
         warn_each(_REENTRANT.format("", future))
+        use_reentrant = True
     if use_reentrant:
         _check_reentrant(kwargs, context_fn, debug)
-        if not any(x.requires_grad for x in args if isinstance(x, TensorBase)):
+        if not any(x.requires_grad for x in _tensors(args)):
             warn_each("None of the inputs have requires_grad=True. Gradients will be None")
+            with no_grad():
+                return function(*args)
     elif determinism_check not in ("default", "none"):
         raise ValueError(
             f"determinism_check should be one of ['default', 'none'], but got {determinism_check}"
@@ -102,6 +151,8 @@ def checkpoint(
     places = [i for i, a in enumerate(args) if isinstance(a, TensorBase)]
     regions = _regions()
     states = _random_states() if preserve_rng_state else None
+    checks = not use_reentrant and determinism_check == "default"
+    saved = _Saved()
 
     def call(tensors):
         given = list(args)
@@ -117,10 +168,16 @@ def checkpoint(
                 stack.enter_context(fork_rng())
                 _set_random_states(states)
             stack.enter_context(again)
-            return call(tensors)
+            if not checks:
+                return call(tensors)
+            now = _Saved()
+            with now.hooks():
+                out = call(tensors)
+            saved.check(now, early_stop)
+            return out
 
     tensors = [args[i] for i in places]
-    with once:
+    with once, saved.hooks() if checks else nullcontext():
         out = call(tensors)
     leaves, shape = tree_flatten(out)
     outputs = _tensors(leaves)
@@ -145,6 +202,7 @@ def checkpoint_sequential(
     if use_reentrant is None:
         future = "In version 2.9 we will raise an exception if use_reentrant is not passed."
         warn_each(_REENTRANT.format(".checkpoint_sequential", future))
+        use_reentrant = True
     functions = list(functions)
     size = len(functions) // segments
 
@@ -159,7 +217,7 @@ def checkpoint_sequential(
     for start in range(0, size * (segments - 1), size):
         part = functions[start : start + size]
         input = checkpoint(
-            run(part), input, use_reentrant=False, preserve_rng_state=preserve_rng_state
+            run(part), input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state
         )
     return run(functions[size * (segments - 1) :])(input)
 
@@ -174,7 +232,7 @@ def _check_reentrant(kwargs: dict, context_fn, debug) -> None:
         )
 
 
-def _tensors(leaves: list) -> list:
+def _tensors(leaves) -> list:
     return [y for y in leaves if isinstance(y, TensorBase)]
 
 
