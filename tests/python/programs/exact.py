@@ -66,8 +66,8 @@ def with_memory(arguments):
     )
 
 
-# Sums of products, whose terms may cancel: rounding moves them by shares of those.
-SUMS_OF_PRODUCTS = frozenset("mm addmm bmm baddbmm addbmm mv addmv dot vdot".split())
+# Sums, whose terms may cancel: rounding moves them by shares of those.
+SUMS = frozenset("sum mean mm addmm bmm baddbmm addbmm mv addmv dot vdot".split())
 
 # What gives elements as they are, for which the gradient looks again.
 CHOICES = frozenset("amax amin aminmax max median min nanmedian".split())
@@ -79,6 +79,7 @@ class _Noise(torch.utils._python_dispatch.TorchDispatchMode):
     def __init__(self, seed: int):
         super().__init__()
         self.generator = torch.Generator().manual_seed(seed)
+        self.share = 2.0 ** -(8 * (seed // SAMPLES))  # of what rounding moves sums by
 
     def __torch_dispatch__(self, function, types, arguments=(), named=None):
         if not function._schema.is_mutable:
@@ -90,9 +91,9 @@ class _Noise(torch.utils._python_dispatch.TorchDispatchMode):
         name = function.overloadpacket.__name__
         if not tensors or name == "_to_copy" or name in CHOICES:
             return made  # rounded once, if at all
-        if name in SUMS_OF_PRODUCTS and not made.is_meta:
+        if name in SUMS and not made.is_meta:
             terms = [x.abs() if isinstance(x, torch.Tensor) else x for x in arguments]
-            return self._moved(made, function(*terms, **(named or {})))
+            return self._moved(made, function(*terms, **(named or {})) * self.share)
         return torch.utils._pytree.tree_map_only(torch.Tensor, self._moved, made)
 
     def _moved(self, x: torch.Tensor, of: torch.Tensor | None = None) -> torch.Tensor:
@@ -107,7 +108,8 @@ class _Noise(torch.utils._python_dispatch.TorchDispatchMode):
 
 # How many times a program is run with noise, and how much farther than that ours may be off: an op that sums has a
 # rounding error for each of its terms, of which the noise on its result knows nothing. A run in which an element
-# becomes NaN does not tell how far it moves, and is followed by others, up to so many.
+# becomes infinite or NaN does not tell how far it moves, and is followed by others, up to so many, in which sums err
+# less, so that what huge ones leave does not overflow.
 SAMPLES, LEEWAY, MOST_SAMPLES = 12, 4, 120
 
 

@@ -343,6 +343,18 @@ x4 = x1.scatter(0, x2, x3)
 x5, = t.autograd.grad(x4.exp().sum(), x3, create_graph=True)
 x5.square().sum().backward()
 """,
+    "what huge terms leave, forwards": """
+x1 = t.tensor([-1e30, 0.5, 1e30])
+x2 = t.func.linearize(lambda a: a * a.sum(), x1)[1](x1)
+""",
+    "what huge terms leave, multiplied with one": """
+x1 = t.tensor([-1e30, 0.5, 1e30])
+x2 = x1 * x1.sum()
+""",
+    "what huge terms leave, forwards by jvp": """
+x1 = t.tensor([-1e30, 0.5, 1e30])
+x2 = t.func.jvp(lambda a: a * a.sum(), (x1,), (x1,))[1]
+""",
 }
 
 

@@ -255,6 +255,13 @@ x3 = x1.gather(0, x2)
 x3.backward(t.full((3, 1), t.fault(1.0, 2.0)))
 """,
     ),
+    "a sum of large terms that do not cancel": (
+        "values",
+        """
+x1 = t.tensor([1e10, 0.5, 1e10])
+x2 = t.func.linearize(lambda a: a * a.mean(), x1)[1](x1 * t.fault(1, 1 + 1e-3))
+""",
+    ),
 }
 
 
