@@ -418,6 +418,16 @@ def _(c: Case) -> bool:
     return c.aspect == "values" and (writes or indexed) and (apart or names_a_hidden_part(c))
 
 
+# An assignment of which PyTorch does not notice that it reads what it writes.
+@documented("**Overlapping copies**")
+def _(c: Case) -> bool:
+    assigned = re.fullmatch(r" *(x\d+)\[.*\] = (x\d+)", c.statement)
+    if assigned is None or not all(n in c.tensors for n in assigned.groups()):
+        return False
+    overlaps = share_memory(*map(c.tensors.get, assigned.groups()))
+    return overlaps and is_result_of(c, f"{c.history}.clone()")
+
+
 def names_a_hidden_part(c: Case) -> bool:
     """Whether an operand is one of several views, at which PyTorch lets nobody look once it is written, of another."""
     names = set(re.findall(r"\bx\d+", c.statement))

@@ -255,6 +255,14 @@ x3 = x1.gather(0, x2)
 x3.backward(t.full((3, 1), t.fault(1.0, 2.0)))
 """,
     ),
+    "an assignment of a part of the same memory to the wrong column": (
+        "values",
+        """
+x1 = t.tensor([[1.0, 2.0], [3.0, 4.0]])
+x2 = x1[1]
+x1[:, t.fault(0, 1)] = x2
+""",
+    ),
     "a sum of large terms that do not cancel": (
         "values",
         """
