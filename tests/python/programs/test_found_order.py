@@ -50,6 +50,10 @@ x2 = x1.matrix_exp()
 x1 = t.arange(24.0).reshape(2, 3, 2, 2, 1).permute(2, 4, 1, 0, 3)
 x2 = t.nn.functional.local_response_norm(x1, 2)
 """,
+    "kron of dimensions of size 1 that are turned": """
+x1 = t.ones((1, 1, 2)).mT
+x2 = t.kron(x1, t.ones((1, 2, 1)))
+""",
     "a diagonal assigned to what it is a part of": """
 x1 = t.tensor([[[0.0, 0.5], [1.0, 2.0]]])
 x2 = t.diagonal(x1)
