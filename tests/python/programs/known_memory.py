@@ -8,6 +8,7 @@ import torch
 
 from .case import Case, documented, share_memory
 from .elements import numbers_of
+from .exact import result_of
 from .tensors import strides
 
 
@@ -48,6 +49,25 @@ def _(c: Case) -> bool:
     made = "nonzero|argwhere" + ("" if c.device == "cpu" else "|scaled_dot_product_attention")
     found = c.named(" ".join(re.findall(rf"(x\d+) = .*(?:{made})\(", c.history)))
     return ".stride()" in c.statement and any(x is y for x in c.used for y in found)
+
+
+# What was made of it, which has its strides where they are no matter of the order.
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    if ".stride()" not in c.statement or c.aspect != "values":
+        return False
+    row_major = re.sub(r"\bt\.(argwhere|nonzero)\(", r"\1(", c.history)
+    row_major = re.sub(r"\b(x\d+)\.(argwhere|nonzero)\(", r"\2(\1, ", row_major)
+    theirs = result_of(row_major, c.difference.place, argwhere=argwhere, nonzero=nonzero)
+    return row_major != c.history and c.difference.ours == str(theirs)
+
+
+def argwhere(x: torch.Tensor) -> torch.Tensor:
+    return torch.argwhere(x).clone(memory_format=torch.contiguous_format)
+
+
+def nonzero(x: torch.Tensor, as_tuple: bool = False):
+    return argwhere(x).unbind(1) if as_tuple else argwhere(x)
 
 
 @documented("**Memory order**")

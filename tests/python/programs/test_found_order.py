@@ -50,6 +50,11 @@ x2 = x1.matrix_exp()
 x1 = t.arange(24.0).reshape(2, 3, 2, 2, 1).permute(2, 4, 1, 0, 3)
 x2 = t.nn.functional.local_response_norm(x1, 2)
 """,
+    "the strides of what a line of argwhere broadcast to": """
+x1 = t.argwhere(t.tensor([[0.5]]))
+x2 = t.atan2(x1, t.tensor([0]))
+n3, n4 = x2.stride()
+""",
     "kron of dimensions of size 1 that are turned": """
 x1 = t.ones((1, 1, 2)).mT
 x2 = t.kron(x1, t.ones((1, 2, 1)))

@@ -270,6 +270,14 @@ x1 = t.tensor([1e10, 0.5, 1e10])
 x2 = t.func.linearize(lambda a: a * a.mean(), x1)[1](x1 * t.fault(1, 1 + 1e-3))
 """,
     ),
+    "the strides of a sum, beside what was found": (
+        "values",
+        """
+x1 = t.argwhere(t.tensor([[0.5]]))
+x2 = t.fault(t.ones((1, 2)), t.ones((2, 1)).t())
+n3, n4 = (x2 + t.zeros(1)).stride()
+""",
+    ),
 }
 
 
