@@ -450,8 +450,8 @@ def _(c: Case) -> bool:
 # The write was recorded, and PyTorch's backward of it writes the gradient's memory in the same way.
 @documented("**Expanded memory**")
 def _(c: Case) -> bool:
-    written = c.derives("torch::autograd::CopySlices") and "fill_(" in c.history
-    return written and c.only_theirs_raises("more than one element of the written-to tensor")
+    written = c.derives("torch::autograd::CopySlices") and re.search(r"\b(fill|zero)_\(", c.history)
+    return bool(written) and c.only_theirs_raises("more than one element of the written-to tensor")
 
 
 @documented("**Expanded memory**")

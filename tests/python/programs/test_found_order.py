@@ -64,6 +64,12 @@ x1 = t.tensor([[[0.0, 0.5], [1.0, 2.0]]])
 x2 = t.diagonal(x1)
 x1[...] = x2
 """,
+    "an expanded view of a result is zeroed": """
+x1 = t.ones((1, 1), requires_grad=True) * 2
+x2 = x1.expand((1, 2))
+x2.zero_()
+x1.backward()
+""",
 }
 
 
