@@ -152,6 +152,9 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
         return True
     if is_constant(node):
         return True
+    scaled = (node.name(), what) == ("AddrBackward0", "vec1") and node._saved_alpha != 1
+    if scaled:  # ours is the product
+        return True
     if (node.name(), what) in KEPT_FOR:
         return not any(used[edge] for edge in KEPT_FOR[node.name(), what])
     match node.name():

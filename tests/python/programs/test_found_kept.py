@@ -270,6 +270,13 @@ m1.train()
 x4 = m1(x2.detach())
 x3.square().sum().backward()
 """,
+    "what addr multiplies with alpha, written": """
+x1 = t.tensor([1.0, 2.0])
+x2 = t.ones(3, requires_grad=True)
+x3 = t.addr(t.zeros(2, 3), x1, x2, alpha=0.5)
+x1.zero_()
+x3.sum().backward()
+""",
 }
 
 

@@ -278,6 +278,15 @@ x2 = t.fault(t.ones((1, 2)), t.ones((2, 1)).t())
 n3, n4 = (x2 + t.zeros(1)).stride()
 """,
     ),
+    "what is scaled for addr is noticed to be written": (
+        "raised",
+        """
+x1, x2 = t.ones(2), t.ones(3, requires_grad=True)
+x3 = t.addr(t.zeros(2, 3), t.fault(x1.clone(), x1), x2)
+x1.zero_()
+x3.sum().backward()
+""",
+    ),
 }
 
 
