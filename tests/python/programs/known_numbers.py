@@ -509,6 +509,18 @@ def _(c: Case) -> bool:
     return outside and zeros and is_derivative(c) and c.derives("Sgn")
 
 
+# Nor is what is added to them, if it is not itself: it is, where zeros come that are tensors like others.
+@documented("**Zeros without memory**")
+def _(c: Case) -> bool:
+    outside = c.aspect == "requires_grad" and c.difference.theirs == "False"
+    if not outside or not is_derivative(c) or not c.derives("Sgn"):
+        return False
+    others = re.sub(r"\bt\.sgn(_?)\((x\d+)\)", r"t.mul\1(\2, 0)", c.history)
+    others = re.sub(r"\.sgn(_?)\(\)", r".mul\1(0)", others)
+    zeros = result_of(others, c.difference.place)
+    return isinstance(zeros, torch.Tensor) and zeros.requires_grad
+
+
 # What a gradient that is such has become the sum of.
 @documented("**Zeros without memory**")
 def _(c: Case) -> bool:

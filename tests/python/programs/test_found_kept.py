@@ -277,6 +277,12 @@ x3 = t.addr(t.zeros(2, 3), x1, x2, alpha=0.5)
 x1.zero_()
 x3.sum().backward()
 """,
+    "zeros of a sign beside another gradient": """
+x1 = t.tensor([0.5], requires_grad=True)
+x2 = t.nn.BCEWithLogitsLoss()(x1, x1).sgn_()
+x3 = x2 * 1 + x1.sum()
+x3.backward(create_graph=True)
+""",
 }
 
 

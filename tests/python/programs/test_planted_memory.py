@@ -270,6 +270,14 @@ x1 = t.tensor([1e10, 0.5, 1e10])
 x2 = t.func.linearize(lambda a: a * a.mean(), x1)[1](x1 * t.fault(1, 1 + 1e-3))
 """,
     ),
+    "a loss has a graph, beside the zeros of a sign": (
+        "requires_grad",
+        """
+x1 = t.tensor([0.5], requires_grad=True)
+x2 = x1.sum().sgn() + x1.sum().mul(t.fault(x1.detach(), x1)).sum()
+x2.backward(create_graph=True)
+""",
+    ),
     "the strides of a sum, beside what was found": (
         "values",
         """
