@@ -59,7 +59,8 @@ def _(c: Case) -> bool:
     given = c.named(" ".join(re.findall(rf"{CALL}\(.*", c.history)))
     written = [x for x in given if x._version]
     # What was written may require a gradient since then.
-    came = [x for x in written if x.grad_fn and x.grad_fn.next_functions[0][0] is None]
+    writes = [n for x in written if (n := (x._base if x._is_view() else x).grad_fn)]
+    came = [n for n in writes if n.next_functions[0][0] is None]
     none = len(constants(c) + came) > 0 and len(written) > 0
     return none and c.only_ours_raises(CHANGED) and c.passes(CALL)
 

@@ -277,6 +277,13 @@ x3 = t.addr(t.zeros(2, 3), x1, x2, alpha=0.5)
 x1.zero_()
 x3.sum().backward()
 """,
+    "a view of a constant that a tangent was made of, written": """
+x1 = t.tensor([0.5], requires_grad=True)
+x2 = t.tensor([[2.0]])[0]
+x3 = t.func.jvp(lambda a, b: a * b, (x1, x2), (x2, x1))[1]
+x2[()] = x3
+x2.backward()
+""",
     "zeros of a sign beside another gradient": """
 x1 = t.tensor([0.5], requires_grad=True)
 x2 = t.nn.BCEWithLogitsLoss()(x1, x1).sgn_()
