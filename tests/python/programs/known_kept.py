@@ -78,6 +78,16 @@ def _(c: Case) -> bool:
     return second and (theirs or c.only_ours_raises(CHANGED))
 
 
+# What arrives at the derivative of atanh PyTorch multiplies by 1 first.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    made = re.search(r"\b(arc|a)tanh_?\(", c.history) is not None
+    derivatives = re.findall(r".*\bgrad\(.*create_graph=True.*", c.history)
+    arrived = [x for x in c.named("\n".join(derivatives)) if x._version]
+    written = any(names_changed(c.difference.ours, x) for x in arrived)
+    return made and written and c.only_ours_raises(CHANGED)
+
+
 # An operand of attention that came to require grad later: PyTorch keeps views of it, which do not.
 @documented(KEEPS)
 def _(c: Case) -> bool:

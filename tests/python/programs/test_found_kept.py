@@ -277,6 +277,13 @@ x3 = t.addr(t.zeros(2, 3), x1, x2, alpha=0.5)
 x1.zero_()
 x3.sum().backward()
 """,
+    "what arrived at the derivative of atanh, written": """
+x1 = t.tensor([0.5], requires_grad=True)
+x2 = x1.arctanh()
+x3, x4 = t.autograd.grad(x2, [x1, x2], create_graph=True)
+x4.copysign_(x1)
+x3.backward()
+""",
     "a view of a constant that a tangent was made of, written": """
 x1 = t.tensor([0.5], requires_grad=True)
 x2 = t.tensor([[2.0]])[0]

@@ -295,6 +295,16 @@ x1.zero_()
 x3.sum().backward()
 """,
     ),
+    "what atanh is given is noticed to be written": (
+        "raised",
+        """
+x1 = t.tensor([0.5], requires_grad=True)
+x2 = x1 * 1
+x3, = t.autograd.grad(t.fault(x2, x2.clone()).atanh(), x1, create_graph=True)
+x2.zero_()
+x3.backward()
+""",
+    ),
 }
 
 
