@@ -113,12 +113,13 @@ class _Noise(torch.utils._python_dispatch.TorchDispatchMode):
 SAMPLES, LEEWAY, MOST_SAMPLES = 12, 4, 120
 
 
-def is_within_noise(c: Case) -> bool:
+def is_within_noise(c: Case, overflowing: bool = False) -> bool:
     """Whether rounding alone may move PyTorch's elements as far as ours are from them.
 
     It is sound since nothing but PyTorch is asked: each element that differs has to be one that PyTorch itself gives
     otherwise when what it computes on the way is off by the last place, by as much as that moves it. Where terms do
-    not cancel that is some last places, so that a fault of a few per mille is beyond it."""
+    not cancel that is some last places, so that a fault of a few per mille is beyond it. What becomes infinite by noise
+    tells nothing; if it is asked for, it has moved as far as the largest number."""
     if not isinstance(c.theirs, torch.Tensor) or not c.theirs.is_floating_point():
         return False
     ours, theirs = (numbers_of(t) for t in (c.difference.ours, c.difference.theirs))
@@ -133,9 +134,10 @@ def is_within_noise(c: Case) -> bool:
             return False
         other = other.detach().double().flatten()
         of_other_kind |= is_of_other_kind(other, theirs)
-        told += lost | ~other.isnan()
-        other = other.clamp(-most, most)  # as far as is known of what overflows
+        if overflowing:
+            other = other.clamp(-most, most)
         moved = torch.maximum(moved, (other - theirs).abs().nan_to_num(0, 0, 0))
+        told += lost | ~is_of_other_kind(other, theirs)
         if told.min() >= SAMPLES:
             break
     beyond = (ours - theirs).abs() > LEEWAY * moved

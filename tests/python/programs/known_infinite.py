@@ -17,7 +17,7 @@ from .elements import (
     only_the_infinite_differs,
     only_theirs_is_nan,
 )
-from .exact import calls_within, may_overflow, may_overflow_at
+from .exact import calls_within, is_within_noise, may_overflow, may_overflow_at
 from .tensors import largest
 
 
@@ -212,3 +212,11 @@ def _(c: Case) -> bool:
         return squares & theirs.isinf()
 
     return steps is not None and all_that_differ(c, overflows)
+
+
+# What is left of huge terms that cancel, multiplied by others.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    huge = any(largest(x) >= 1e20 for x in c.floats)
+    products = c.derives("Mm", "Addmm", "Bmm", "Mv", "Addmv", "Dot")
+    return c.aspect == "values" and huge and products and is_within_noise(c, overflowing=True)
