@@ -21,6 +21,7 @@ from . import (  # noqa: F401 - they fill DIFFERENCES
     known_norms,
     known_nothing,
     known_numbers,
+    known_ranges,
     known_saved,
     known_transforms,
     known_versions,
