@@ -88,6 +88,25 @@ print(dumbtorch.utils.data.DataLoader, dumbtorch.nn.utils.parametrize.is_paramet
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_public_submodules_need_no_import_of_their_own():
+    code = """
+import pkgutil
+import dumbtorch
+
+inner = ("messages", "worker", "workers")  # of loaders
+
+def walk(package):
+    for found in pkgutil.iter_modules(package.__path__):
+        if not found.name.startswith("_") and found.name not in inner:
+            module = getattr(package, found.name)
+            if found.ispkg and hasattr(module, "__path__"):
+                walk(module)
+
+walk(dumbtorch)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_live_handles():
     before = dt.live_handles("tensor")
     x = dt.ones(2)

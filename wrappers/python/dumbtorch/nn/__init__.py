@@ -1,6 +1,6 @@
 """Modules: layers, containers, losses."""
 
-from .. import _missing
+from .. import _late
 from . import _reduction, attention, functional, grad, init, modules, parallel, utils
 from .kv_cache import KVCache
 from .modules import *  # noqa: F403
@@ -8,7 +8,7 @@ from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 functional.grad, functional._Reduction = grad, _reduction  # as PyTorch has them
-__getattr__ = _missing.getattr_of(__name__)
+__getattr__, __dir__ = _late.names(__name__, "common_types")
 
 __all__ = [
     "Buffer",

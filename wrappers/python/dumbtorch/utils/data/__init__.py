@@ -1,6 +1,6 @@
 """Datasets, samplers and the loader that serves them in batches."""
 
-from ... import _missing
+from ... import _late
 from ..._ops import load_npy, load_npz, read_csv, read_idx, save_npy, save_npz
 from . import _utils  # noqa: F401 (its older place, by which programs import collate)
 from .collate import default_collate, default_convert
@@ -26,7 +26,7 @@ from .sampler import (
     WeightedRandomSampler,
 )
 
-__getattr__ = _missing.getattr_of(__name__)
+__getattr__, __dir__ = _late.names(__name__, "distributed")
 
 __all__ = [
     "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler", "IterableDataset",
