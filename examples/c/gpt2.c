@@ -4,10 +4,10 @@
  *   gpt2 write FOLDER TEXT [how many tokens]
  *
  * `train` takes a file of 16-bit tokens, or makes some up: one sees the loss fall from ln(50257),
- * 10.8. A step of 124M takes seconds on a CPU. `write` wants a folder with model.safetensors,
- * vocab.json and merges.txt, as they are published for GPT-2 of any size; one sees the text and how
- * it goes on. examples/python/gpt2.py does the same; the network is written out here, and taken
- * from dumbtorch.models there.
+ * 10.8. A step of 124M takes seconds on a CPU. `write` wants a folder with model.safetensors or
+ * pytorch_model.bin, vocab.json and merges.txt, as they are published for GPT-2 of any size; one
+ * sees the text and how it goes on. examples/python/gpt2.py does the same; the network is written
+ * out here, and taken from dumbtorch.models there.
  */
 #include <dt.h>
 #include <math.h>
@@ -198,20 +198,39 @@ static Sizes sizes_of(dt_string_list* names, dt_tensor_list* tensors) {
   return s;
 }
 
+static int exists(const char* path) {
+  FILE* file = fopen(path, "rb");
+  if (file) fclose(file);
+  return file != NULL;
+}
+
 static int ends_with(const char* text, const char* end) {
   const size_t n = strlen(text), m = strlen(end);
   return n >= m && !strcmp(text + n - m, end);
 }
 
-/* Reads a published file: without its masks and its copy of wte, and "transformer." in front. */
-static void load_model(Model* m, const char* path) {
+/* The folder's weights, in whichever of the two files they were published. PyTorch's is a zip file
+ * if its version was 1.6 or newer; what is older only Python reads, and saves anew. */
+static dt_string_list* read_weights(const char* folder, dt_tensor_list** list) {
+  char path[4096], pytorchs[4096];
+  snprintf(path, sizeof path, "%s/model.safetensors", folder);
+  snprintf(pytorchs, sizeof pytorchs, "%s/pytorch_model.bin", folder);
+  if (exists(path)) return T_load_safetensors(path, .tensors = list);
+  if (exists(pytorchs)) return T_load_checkpoint(pytorchs, .tensors = list);
+  snprintf(path, sizeof path, "%.4000s has no model.safetensors and no pytorch_model.bin", folder);
+  T_check(dt_error_set(DT_STATUS_IO, path));
+  return NULL;
+}
+
+/* Without the masks, the copy of wte, and "transformer." in front. */
+static void load_model(Model* m, const char* folder) {
   dt_tensor_list* list = NULL;
-  dt_string_list* names = T_load_safetensors(path, .tensors = &list);
+  dt_string_list* names = read_weights(folder, &list);
   const Sizes sizes = sizes_of(names, list);
   const int64_t n = T_string_list_len(names);
   if (T_status()) return;
   if (sizes.heads < 1 || sizes.layers < 1 || sizes.layers > MAX_LAYERS || sizes.context < 1) {
-    T_check(dt_error_set(DT_STATUS_VALUE_ERROR, "model.safetensors is no GPT-2"));
+    T_check(dt_error_set(DT_STATUS_VALUE_ERROR, "the weights are no GPT-2's"));
     return;
   }
   make_model(m, sizes);
@@ -270,14 +289,12 @@ static void go_on(Model* m, const BPE* bpe, int64_t* tokens, int64_t count, int6
 }
 
 static int write_text(const char* folder, const char* text, int64_t more) {
-  char path[4096];
   BPE bpe;
   Model m;
   int64_t* tokens = malloc((strlen(text) + (size_t)more + 1) * sizeof *tokens);
-  snprintf(path, sizeof path, "%s/model.safetensors", folder);
   const int64_t count = tokens && bpe_open(&bpe, folder) ? bpe_encode(&bpe, text, tokens) : 0;
   if (count > 0) {
-    load_model(&m, path);
+    load_model(&m, folder);
     if (!T_status()) go_on(&m, &bpe, tokens, count, more);
   }
   if (tokens) bpe_free(&bpe);

@@ -4,11 +4,12 @@ python gpt2.py train STEPS [TOKENS or random] [124M or tiny] [cpu or cuda]
 python gpt2.py write FOLDER TEXT [how many tokens]
 
 `train` takes a file of 16-bit tokens, or makes some up: one sees the loss fall from ln(50257), 10.8. A step
-of 124M takes seconds on a CPU. `write` wants a folder with model.safetensors, vocab.json and merges.txt, as
-they are published for GPT-2 of any size; one sees the text and how it goes on. examples/c/gpt2.c does the
-same; the network is written out there, and taken from dumbtorch.models here.
+of 124M takes seconds on a CPU. `write` wants a folder with model.safetensors or pytorch_model.bin, vocab.json
+and merges.txt, as they are published for GPT-2 of any size; one sees the text and how it goes on.
+examples/c/gpt2.c does the same; the network is written out there, and taken from dumbtorch.models here.
 """
 
+import os
 import sys
 import time
 
@@ -60,9 +61,19 @@ def train(steps: int, path: str = "random", size: str = "124M", device: str = "c
         bar.update(step, f"{rate:.0f} tokens a second")
 
 
-def load_model(path: str):
-    """The model that a published file has: its sizes are those of the tensors."""
-    state = {name.removeprefix("transformer."): value for name, value in load_file(path).items()}
+def read_weights(folder: str) -> dict:
+    """The folder's weights, in whichever of the two files they were published."""
+    path, pytorchs = f"{folder}/model.safetensors", f"{folder}/pytorch_model.bin"
+    if os.path.exists(path):
+        return load_file(path)
+    if os.path.exists(pytorchs):
+        return torch.load(pytorchs)
+    sys.exit(f"{folder} has no model.safetensors and no pytorch_model.bin")
+
+
+def load_model(folder: str):
+    """The model that the weights are of: its sizes are those of the tensors."""
+    state = {name.removeprefix("transformer."): x for name, x in read_weights(folder).items()}
     vocabulary, width = state["wte.weight"].shape
     layers = sum(name.endswith(".attn.c_attn.weight") for name in state)
     context = len(state["wpe.weight"])
@@ -77,7 +88,7 @@ def write(folder: str, text: str, count: str = "50") -> None:
     from bpe import BPE
 
     bpe = BPE(f"{folder}/vocab.json", f"{folder}/merges.txt")
-    model = load_model(f"{folder}/model.safetensors")
+    model = load_model(folder)
     start = bpe.encode(text)
     if not start:
         sys.exit("there is no text to go on from")

@@ -397,6 +397,29 @@ def test_gpt2_writes(gpt2_folder, text):
     assert in_c.startswith(f"{len(tokens)} tokens: {numbers}\n".encode())
 
 
+def test_gpt2_reads_pytorchs_file(gpt2_folder, tmp_path):
+    """And says what is missing where there is neither."""
+    program = [[str(C / "gpt2")], [sys.executable, str(PYTHON / "gpt2.py")]]
+    for name in ("vocab.json", "merges.txt"):
+        shutil.copy(gpt2_folder / name, tmp_path)
+    for command in program:
+        given = [*command, "write", str(tmp_path), "hello", "5"]
+        failed = subprocess.run(given, capture_output=True, text=True, check=False)
+        assert failed.returncode and "has no model.safetensors and no pytorch_mod" in failed.stderr
+    torch = pytest.importorskip("torch")
+    state = load_file(gpt2_folder / "model.safetensors")
+    state = {name: torch.from_numpy(x.numpy()) for name, x in state.items()}
+    torch.save(state, tmp_path / "pytorch_model.bin")
+    for command in program:
+        printed = [
+            subprocess.run(
+                [*command, "write", str(folder), "hello", "5"], capture_output=True, check=True
+            ).stdout
+            for folder in (gpt2_folder, tmp_path)
+        ]
+        assert printed[0] == printed[1] != b""
+
+
 def test_a_ready_made_gpt2_writes_what_the_lesson_does(gpt2_folder):
     """The tokens of `models` are the text of `gpt2`, whose network is written by hand in C."""
     bpe = example("bpe").BPE(gpt2_folder / "vocab.json", gpt2_folder / "merges.txt")
