@@ -178,6 +178,12 @@ def refusals(t):
     yield "a number", lambda: rnn.pad_sequence(3)
 
 
+@pytest.mark.parametrize("lengths", [[4, 2], [2, 4]])
+def test_lengths_beyond_the_input(lengths):
+    with pytest.raises(RuntimeError, match="at most the 3 time steps of the input.* that is 4"):
+        dt.nn.utils.rnn.pack_padded_sequence(dt.ones(3, 2, 1), lengths, enforce_sorted=False)
+
+
 @pytest.mark.parametrize(
     "sizes", [[3, 2], [3, 2, 2], [2, 3, 1], [3, 2, 0], [6, 0, -1], [2**62, 2**62, 6]]
 )

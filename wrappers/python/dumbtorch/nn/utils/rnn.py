@@ -144,6 +144,11 @@ def _refuse_lengths(lengths: list, x) -> None:
             "Length of all samples has to be greater than 0, but found an element in 'lengths' that "
             "is <= 0"
         )
+    if max(lengths) > len(x):
+        raise RuntimeError(
+            f"Length of all samples has to be at most the {len(x)} time steps of the input, but found an element in "
+            f"'lengths' that is {max(lengths)}"
+        )
     if lengths != sorted(lengths, reverse=True):
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You "
