@@ -4,6 +4,7 @@ import json
 import os
 import threading
 import warnings
+from xml.etree import ElementTree
 
 import dumbtorch as dt
 import pytest
@@ -324,3 +325,24 @@ def test_nvtx_says_what_it_needs():
         assert (dt.ones(2) + 1).tolist() == [2, 2]
     with pytest.raises(NotImplementedError, match="leave record_shapes out"):
         emit(record_shapes=True)
+
+
+def test_a_picture_of_memory(tmp_path):
+    """It shows the peak that the events have, and is well-formed."""
+    with profile(profile_memory=True) as prof:
+        x = dt.ones(300, 400)
+        y = x * 2
+        del x
+        (y + 1).sum()
+    prof.export_memory_timeline(tmp_path / "memory.svg")
+    root = ElementTree.parse(tmp_path / "memory.svg").getroot()
+    words = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    peak = max(prof.events(), key=lambda e: e.memory_allocated)
+    assert f"after {peak.name}" in words[0] and root.tag.endswith("svg")
+    step = next(e for e in root.iter("{http://www.w3.org/2000/svg}path") if e.get("fill"))
+    assert step.get("d").count("H") == len(prof.events())
+
+    with profile() as prof:
+        dt.ones(2) * 2
+    with pytest.raises(ValueError, match="profile_memory=True"):
+        prof.export_memory_timeline(tmp_path / "nothing.svg")

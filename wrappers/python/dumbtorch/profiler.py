@@ -386,3 +386,11 @@ class profile:
     def export_chrome_trace(self, path) -> None:
         """Writes the activities as a file that chrome://tracing and ui.perfetto.dev show."""
         self._stopped().export_chrome_trace(path)
+
+    def export_memory_timeline(self, path) -> None:
+        """Writes a picture (SVG) of the memory in use over time, with where it was most; needs profile_memory."""
+        from . import _memory_timeline
+
+        picture = _memory_timeline.svg(self.events())
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(picture)
