@@ -1,9 +1,10 @@
 """The CNN of the demo, written out by hand; the programs in C, C++, Lua, Go and Fortran are the same and print the
-same losses.
+same losses and accuracy.
 
 python train_cnn.py [folder with the four IDX files] [steps] [cpu or cuda]
 
-One sees the loss of every tenth step, from 2.3 down to 0.7 after 100 steps of Fashion-MNIST.
+One sees the loss of every tenth step, from 2.3 down, and how many images that it has not seen the network knows:
+more than 99 % after 4500 steps of MNIST.
 """
 
 import sys
@@ -18,9 +19,24 @@ device = sys.argv[3] if len(sys.argv) > 3 else "cpu"
 batch = 64
 torch.set_default_device(device)
 
-images = read_idx(f"{folder}/train-images-idx3-ubyte.gz").to(device, torch.float32)
-images = images.div(255).unsqueeze(1)
-labels = read_idx(f"{folder}/train-labels-idx1-ubyte.gz").to(device, torch.int64)
+
+def read_files(name: str):
+    images = read_idx(f"{folder}/{name}-images-idx3-ubyte.gz").to(device, torch.float32)
+    labels = read_idx(f"{folder}/{name}-labels-idx1-ubyte.gz").to(device, torch.int64)
+    return images.div(255).unsqueeze(1), labels
+
+
+def accuracy(images, labels) -> float:
+    """The share of images that the model knows, in percent."""
+    right = 0
+    with torch.no_grad():
+        for x, target in zip(images.split(1000), labels.split(1000), strict=True):
+            right += (model(x).argmax(1) == target).sum().item()
+    return 100 * right / len(labels)
+
+
+images, labels = read_files("train")
+test = read_files("t10k")
 
 torch.manual_seed(0)
 model = nn.Sequential(
@@ -28,7 +44,8 @@ model = nn.Sequential(
     nn.Conv2d(8, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
     nn.Flatten(), nn.Linear(784, 64), nn.ReLU(), nn.Linear(64, 10),
 )  # fmt: skip
-optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
+schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
 
 for step in range(steps):
     first = step * batch % (len(images) - batch)
@@ -37,5 +54,7 @@ for step in range(steps):
     loss = nn.functional.cross_entropy(model(x), target)
     loss.backward()
     optimizer.step()
+    schedule.step()
     if step % 10 == 0 or step == steps - 1:
         print(f"step {step} loss {loss.item():.4f}")
+print(f"test accuracy {accuracy(*test):.2f} %")

@@ -1,6 +1,7 @@
 """The example programs of all languages print the same losses for the same seed."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -55,13 +56,19 @@ needs_images = pytest.mark.skipif(
 )
 
 
+def assert_learned(printed: str) -> None:
+    *steps, last = printed.splitlines()
+    losses = [float(line.split()[-1]) for line in steps]
+    assert losses[-1] < 0.7 * losses[0]
+    assert float(re.fullmatch(r"test accuracy (\d+\.\d\d) %", last)[1]) > 40
+
+
 @needs_images
 @pytest.mark.parametrize("language", programs("train_cnn"))
 def test_train_cnn(language):
     printed = output(language, programs("train_cnn")[language], FASHION, 40)
     assert printed == output("c", programs("train_cnn")["c"], FASHION, 40)
-    losses = [float(line.split()[-1]) for line in printed.splitlines()]
-    assert losses[-1] < 0.7 * losses[0]
+    assert_learned(printed)
 
 
 @needs_images
@@ -73,6 +80,5 @@ def test_train_cnn_on_device(language):
     command = programs("train_cnn")[language]
     printed = output(language, command, FASHION, 40, DEVICE)
     assert printed == output("c", programs("train_cnn")["c"], FASHION, 40, DEVICE)
-    assert printed.splitlines()[0] == output(language, command, FASHION, 1).strip()
-    losses = [float(line.split()[-1]) for line in printed.splitlines()]
-    assert losses[-1] < 0.7 * losses[0]
+    assert printed.splitlines()[0] == output(language, command, FASHION, 1).splitlines()[0]
+    assert_learned(printed)
