@@ -167,6 +167,7 @@ from . import hub as hub
 from . import jit as jit
 from . import linalg as linalg
 from . import masked as masked
+from . import models as models
 from . import multiprocessing as multiprocessing
 from . import onnx as onnx
 from . import optim as optim
