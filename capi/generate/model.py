@@ -392,6 +392,7 @@ class Setting:
     default: object
     doc: str
     since: int = 1
+    whole: bool = False  # Python shows an integer, as PyTorch does
 
 
 @dataclass(frozen=True)
@@ -418,6 +419,7 @@ class Optimizer:
     update: str
     kind_of: str = ""  # the row whose step it takes
     fixed: dict[str, object] = field(default_factory=dict)  # settings of that row that it fixes
+    keys: tuple[str, ...] = ()  # of Python's groups, where their order is not the arguments'
     since: int = 1
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from . import expr, text
-from .model import Optimizer, Schema, State
+from .model import Optimizer, Schema, Setting, State
 from .text import GENERATED
 
 
@@ -157,7 +157,7 @@ def _class(o: Optimizer, optimizers: list[Optimizer]) -> str:
     if not o.kind_of:
         lines += [*_python_row(o), ""]
     lines += ["    def __init__(", "        self,", "        params,"]
-    defaults = {s.name: s.default for s in o.settings}
+    by_name = {s.name: s for s in o.settings}
     for name, settings in o.python:
         if name == "*":
             lines.append("        *,")
@@ -166,7 +166,7 @@ def _class(o: Optimizer, optimizers: list[Optimizer]) -> str:
                 f"        {name}={False if name in ('capturable', 'differentiable') else None},"
             )
         else:
-            values = [_number(defaults[s]) for s in settings]
+            values = [_number(by_name[s]) for s in settings]
             value = values[0] if settings == (name,) else f"({', '.join(values)})"
             lines.append(f"        {name}={value},")
     lines.append("    ):")
@@ -184,20 +184,22 @@ def _class(o: Optimizer, optimizers: list[Optimizer]) -> str:
         lines += [f'            raise ValueError({quote}"{message}")']
     choices = ", ".join(c if c in given else "None" for c in ("foreach", "fused", "differentiable"))
     lines.append(f"        check_variants(type(self).__name__, {choices})")
-    items = [
-        f'"{name}": {f"tuple({name})" if settings and settings != (name,) else name}'
+    items = {
+        name: f'"{name}": {f"tuple({name})" if settings and settings != (name,) else name}'
         for name, settings in o.python
         if name != "*"
+    }
+    lines += [
+        "        settings = {",
+        *(f"            {items[k]}," for k in o.keys or items),
+        "        }",
     ]
-    lines += ["        settings = {", *(f"            {item}," for item in items), "        }"]
     return "\n".join([*lines, "        super().__init__(params, settings)"]) + "\n"
 
 
-def _number(value) -> str:
+def _number(s: Setting) -> str:
     """PyTorch's defaults of settings that are usually 0 are integers."""
-    if isinstance(value, bool):
-        return str(value)
-    return str(int(value)) if value == int(value) and abs(value) < 1 else repr(value)
+    return str(int(s.default)) if s.whole or (s.default == 0 and not s.flag) else repr(s.default)
 
 
 def _python_row(o: Optimizer) -> list[str]:

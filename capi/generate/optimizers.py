@@ -29,7 +29,7 @@ from .model import (
 from .text import GENERATED
 
 _KEYS = {
-    "sig", "doc", "args", "check", "state", "numbers", "update", "kind_of", "set", "since",
+    "sig", "doc", "args", "check", "state", "numbers", "update", "kind_of", "set", "since", "keys",
 }  # fmt: skip
 # PyTorch's choices of an implementation. Python takes them; here is one, which is the fast one.
 CHOICES = ("foreach", "fused", "capturable", "differentiable")
@@ -63,6 +63,7 @@ def parse_optimizer(schema: Schema, file: dict, name: str, row: dict) -> Optimiz
         numbers=row.get("numbers", ""),
         update=row["update"],
         since=since,
+        keys=tuple(row.get("keys", ())),
     )
     _check(optimizer)
     return optimizer
@@ -92,10 +93,12 @@ def _parse_setting(text: str, docs: dict, since: int) -> Setting:
     doc = signature.sentence_of(name, docs)
     if default in ("true", "false"):
         return Setting(name, True, default == "true", doc, since)
-    return Setting(name, False, float(default), doc, since)
+    return Setting(name, False, float(default), doc, since, whole=default.isdigit())
 
 
 def _check(o: Optimizer) -> None:
+    if o.keys and sorted(o.keys) != sorted(name for name, _ in o.python if name != "*"):
+        raise SchemaError("keys are not the arguments in another order")
     if o.settings[0].name != _RATE:
         raise SchemaError(f"the first setting is not {_RATE}")
     names = {s.name for s in o.settings}

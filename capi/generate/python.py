@@ -37,7 +37,7 @@ from ._complaints import BAD_ARGUMENTS, MISSING, complain, otherwise
 from ._native import ffi
 from ._native.lib import *  # py_NAME: to look one up in `lib` takes a tenth of a short call
 from ._named_results import result_type
-from ._out import need_tuple
+from ._out import need_tuple, wide_product
 from ._runtime import (
     CALLBACKS,
     FLOAT64_16,
@@ -89,7 +89,7 @@ from ._runtime import (
 from ._signatures import by_own_names
 from ._tensor_type import TensorBase, into, same_shape
 from ._types import DTYPE, MEMORY_FORMAT, Choice
-from ._warning import alpha_first, warn_of_sizes
+from ._warning import alpha_by_position, warn_of_sizes
 """
 
 # Enums whose values are objects in Python; the others are strings.
@@ -140,7 +140,7 @@ def signature(c: Call, with_out: bool) -> list[str]:
     parts, star = [], False
     many, left_out = variadic(c.function), may_be_left_out(c)
     for a in shown_arguments(c):
-        if a is many:
+        if many and a.name == many.name:
             parts += ["*args", f"{safe(a.name)}=None"]
             star = True
             continue
@@ -149,8 +149,8 @@ def signature(c: Call, with_out: bool) -> list[str]:
             star = True
         missing = "=MISSING" if a.name in left_out else ""
         parts.append(safe(a.name) + (f"={default(a)}" if a.has_default else missing))
-        if a.name == "other" and has_old_form(c.function):
-            parts.append("old=None")
+        if a.name == "other" and has_third(c.function):
+            parts.append("third=None")
     if is_factory(c.function):
         parts += ["layout=None", "pin_memory=False"]
     if with_out:
@@ -211,11 +211,13 @@ def function(c: Call, method: bool = False) -> str:
     lines += [INDENT + line for line in _by_numpy_names(f)] if numpy_named(f) else []
     if any(a.name == "size_average" for a in f.python_args):
         lines += [INDENT + line for line in old_reduction("reduction")]
+    if any(a.name == "out_dtype" for a in f.python_args):
+        lines += [INDENT + line for line in _wide_product(c)]
     before, after = _result(c, call)
-    if has_old_form(f):
+    if has_third(f):
         lines += [
-            f"{INDENT}if old is not None:",
-            f"{INDENT * 2}return alpha_first({name}, input, other, old, alpha{', out=out' * has_out(c)})",
+            f"{INDENT}if third is not None:",
+            f"{INDENT * 2}return alpha_by_position({name}, input, other, third, alpha{', out=out' * has_out(c)})",
         ]
     lines += [INDENT + line for line in _out(c)] if has_out(c) else []
     lines.append(f"{INDENT}try:")
@@ -236,10 +238,18 @@ def function(c: Call, method: bool = False) -> str:
     return "\n".join(lines)
 
 
-def has_old_form(f: Function) -> bool:
-    """Whether PyTorch still takes `f(input, alpha, other)`. It is an argument of the function itself since no wrapper
-    around what is called most is free."""
-    return f.name.rstrip("_") in ("add", "sub")
+def has_third(f: Function) -> bool:
+    """Whether PyTorch takes `f(input, number, alpha)`, and maybe still `f(input, alpha, other)`. It is an argument of
+    the function itself since no wrapper around what is called most is free."""
+    return f.name.rstrip("_") in ("add", "sub", "subtract", "rsub")
+
+
+def _wide_product(c: Call) -> list[str]:
+    """Leaves a product that is to have a dtype of its own to `wide_product`. Other calls pay for one look."""
+    tensors = [a.name for a in c.arguments if not a.keyword_only]
+    others = [f"{a.name}={a.name}" for a in c.arguments if a.keyword_only] + ["out=out"]
+    passed = [safe(c.function.name), "out_dtype", f"({', '.join(tensors)})", *others]
+    return ["if out_dtype is not None:", f"{INDENT}return wide_product({', '.join(passed)})"]
 
 
 _SAME_SIZES = [

@@ -27,6 +27,8 @@ def variadic(f: Function) -> Argument | None:
     places = [a for a in f.args if not a.keyword_only and a.name not in ("input", "self")]
     if len(places) != 1 or places[0].has_default or places[0].kind.key != "i64[]":
         return None
+    if places[0].kind.count and f.method != "tensor":
+        return None  # a number stands for a list, also by its name
     return places[0]
 
 

@@ -104,7 +104,7 @@ def _signature(plan: Plan, c: Call, method: bool, functional: bool = False) -> s
     for i, a in enumerate(python.shown_arguments(c)):
         if method and i == 0:
             parts.append("self")
-        elif a is many:
+        elif many and a.name == many.name:
             sizes = "builtins.int | Sequence[builtins.int]"
             parts += [f"*args: {sizes}", f"{a.name}: Sequence[builtins.int] = ..."]
             star = True
@@ -363,5 +363,6 @@ def _overloaded_methods() -> dict[str, ast.FunctionDef]:
         )
         names = [n.id for n in ast.walk(listed) if isinstance(n, ast.Name) and n.id in functions]
         methods |= {name: functions[name] for name in names}
-    own = _functions_of("_overloads")
-    return methods | {name: own[f"_{name}_method"] for name in ("where", "view", "polygamma")}
+        own = {re.fullmatch("_(.+)_method", name): f for name, f in functions.items()}
+        methods |= {found[1]: f for found, f in own.items() if found}
+    return methods

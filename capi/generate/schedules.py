@@ -177,6 +177,7 @@ from __future__ import annotations
 from collections import Counter
 from math import {", ".join(sorted(words & of_math))}
 
+from .. import _missing
 from .composed import ChainedScheduler, ReduceLROnPlateau, SequentialLR
 from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from .schedule import (
@@ -187,6 +188,8 @@ from .schedule import (
     _LRScheduler,
     warn_outside_of_step,
 )
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = [
     "ChainedScheduler", "CosineAnnealingWarmRestarts", "CyclicLR", "LRScheduler", "LambdaLR",

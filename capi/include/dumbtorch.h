@@ -4899,16 +4899,16 @@ DT_MUST_CHECK DT_API dt_status dt_linalg_solve_ex(
     dt_tensor *A, dt_tensor *B, int32_t left, int32_t check_errors, dt_tensor **result,
     dt_tensor **info) DT_NOEXCEPT;
 
-/** X of A @ X = B with a triangular A. Zeros on the diagonal are divided by.
- * @param A Triangular matrices [..., n, n]; the other triangle is not read.
+/** X of input @ X = B with a triangular input. Zeros on the diagonal are divided by.
+ * @param input Triangular matrices [..., n, n]; the other triangle is not read.
  * @param B Right-hand sides [..., n, k].
- * @param upper Whether A is upper triangular.
+ * @param upper Whether input is upper triangular.
  * @param left Whether the system is A @ X = B, not X @ A = B. PyTorch's default: true.
- * @param unitriangular Whether A's diagonal counts as ones and is not read. PyTorch's default:
- *   false.
+ * @param unitriangular Whether the diagonal of input counts as ones and is not read. PyTorch's
+ *   default: false.
  * @throws RuntimeError: shapes or dtypes do not fit. */
 DT_MUST_CHECK DT_API dt_status dt_linalg_solve_triangular(
-    dt_tensor *A, dt_tensor *B, int32_t upper, int32_t left, int32_t unitriangular,
+    dt_tensor *input, dt_tensor *B, int32_t upper, int32_t left, int32_t unitriangular,
     dt_tensor **out) DT_NOEXCEPT;
 
 /** linalg_solve_triangular with the right-hand side first.
@@ -4985,11 +4985,11 @@ DT_MUST_CHECK DT_API dt_status dt_geqrf(
     dt_tensor *input, dt_tensor **a, dt_tensor **tau) DT_NOEXCEPT;
 
 /** The first n columns of the product of the reflectors.
- * @param A Reflectors as geqrf gives them, [..., m, n] with m >= n.
+ * @param input Reflectors as geqrf gives them, [..., m, n] with m >= n.
  * @param tau Their factors [..., k].
  * @throws RuntimeError: shapes or dtypes do not fit. */
 DT_MUST_CHECK DT_API dt_status dt_linalg_householder_product(
-    dt_tensor *A, dt_tensor *tau, dt_tensor **out) DT_NOEXCEPT;
+    dt_tensor *input, dt_tensor *tau, dt_tensor **out) DT_NOEXCEPT;
 
 /** Another name of `linalg_householder_product`.
  * @param input Reflectors as geqrf gives them, [..., m, n] with m >= n.
@@ -5077,8 +5077,8 @@ DT_MUST_CHECK DT_API dt_status dt_linalg_matrix_rank(
     dt_tensor **out) DT_NOEXCEPT;
 
 /** The X with the least norm of A @ X - B, and the least of its own.
- * @param A Matrices [..., m, n].
- * @param B Right-hand sides [..., m, k], or vectors [..., m] where the shape says so.
+ * @param input Matrices [..., m, n].
+ * @param b Right-hand sides [..., m, k], or vectors [..., m] where the shape says so.
  * @param rcond Singular values up to it times the largest count as 0; absent: max(m, n) times the
  *   dtype's epsilon. PyTorch's default: absent.
  * @param driver 'gelsy', as absent, 'gelsd', 'gelss' or 'gels': which of rank (all but gels) and
@@ -5087,7 +5087,7 @@ DT_MUST_CHECK DT_API dt_status dt_linalg_matrix_rank(
  *   values.
  * @throws RuntimeError: shapes or dtypes do not fit. */
 DT_MUST_CHECK DT_API dt_status dt_linalg_lstsq(
-    dt_tensor *A, dt_tensor *B, const double *rcond, const char *driver, dt_tensor **solution,
+    dt_tensor *input, dt_tensor *b, const double *rcond, const char *driver, dt_tensor **solution,
     dt_tensor **residuals, dt_tensor **rank, dt_tensor **singular_values) DT_NOEXCEPT;
 
 /** norm(input, p) * norm(inv(input), p); by singular values, for 2 and -2, also of matrices that are
@@ -5123,14 +5123,15 @@ DT_MUST_CHECK DT_API dt_status dt_matrix_exp(dt_tensor *input, dt_tensor **out) 
 DT_MUST_CHECK DT_API dt_status dt_linalg_tensorinv(
     dt_tensor *input, int64_t ind, dt_tensor **out) DT_NOEXCEPT;
 
-/** X of tensordot(A, X, X.ndim) = B.
- * @param A A tensor whose sizes behind those of B have the product of B's.
- * @param B The right-hand side.
- * @param dims Dimensions of A that are moved to its end first. PyTorch's default: absent.
+/** X of tensordot(input, X, X.ndim) = other.
+ * @param input A tensor whose sizes behind those of other have the product of other's.
+ * @param other The right-hand side.
+ * @param dims Dimensions of input that are moved to its end first. PyTorch's default: absent.
  * @throws RuntimeError: sizes do not fit.
  * @throws LinAlgError: the matrix is singular. */
 DT_MUST_CHECK DT_API dt_status dt_linalg_tensorsolve(
-    dt_tensor *A, dt_tensor *B, const int64_t *dims, int64_t dims_n, dt_tensor **out) DT_NOEXCEPT;
+    dt_tensor *input, dt_tensor *other, const int64_t *dims, int64_t dims_n,
+    dt_tensor **out) DT_NOEXCEPT;
 
 /* ---- generation */
 
@@ -6112,12 +6113,12 @@ DT_MUST_CHECK DT_API dt_status dt_chain_matmul(
 DT_MUST_CHECK DT_API dt_status dt_trace(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** The diagonals of matrices, as a view.
- * @param input Matrices [..., n, m].
+ * @param A Matrices [..., n, m].
  * @param offset Which diagonal: 0 is the main one. PyTorch's default: 0.
  * @param dim1 The first dimension of the matrices. PyTorch's default: -2.
  * @param dim2 The second dimension of the matrices. PyTorch's default: -1. */
 DT_MUST_CHECK DT_API dt_status dt_linalg_diagonal(
-    dt_tensor *input, int64_t offset, int64_t dim1, int64_t dim2, dt_tensor **out) DT_NOEXCEPT;
+    dt_tensor *A, int64_t offset, int64_t dim1, int64_t dim2, dt_tensor **out) DT_NOEXCEPT;
 
 /** Cross product of vectors of three elements.
  * @param input The first factor.

@@ -206,17 +206,17 @@ dt_status dt_linalg_solve_ex(
 }
 
 dt_status dt_linalg_solve_triangular(
-    dt_tensor *A, dt_tensor *B, int32_t upper, int32_t left, int32_t unitriangular,
+    dt_tensor *input, dt_tensor *B, int32_t upper, int32_t left, int32_t unitriangular,
     dt_tensor **out) noexcept {
   clear_all(out);
   return guard("linalg_solve_triangular", [&] {
-    const Pin<dt_tensor> A_pin(A, "A"); auto& A_ = *A_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Pin<dt_tensor> B_pin(B, "B"); auto& B_ = *B_pin;
     const bool upper_ = upper != 0;
     const bool left_ = left != 0;
     const bool unitriangular_ = unitriangular != 0;
     need(out, "out");
-    put(out, dt::linalg_solve_triangular(A_, B_, upper_, left_, unitriangular_));
+    put(out, dt::linalg_solve_triangular(input_, B_, upper_, left_, unitriangular_));
   });
 }
 
@@ -358,13 +358,14 @@ dt_status dt_geqrf(dt_tensor *input, dt_tensor **a, dt_tensor **tau) noexcept {
   });
 }
 
-dt_status dt_linalg_householder_product(dt_tensor *A, dt_tensor *tau, dt_tensor **out) noexcept {
+dt_status dt_linalg_householder_product(
+    dt_tensor *input, dt_tensor *tau, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("linalg_householder_product", [&] {
-    const Pin<dt_tensor> A_pin(A, "A"); auto& A_ = *A_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Pin<dt_tensor> tau_pin(tau, "tau"); auto& tau_ = *tau_pin;
     need(out, "out");
-    put(out, dt::autocast::linalg_householder_product(A_, tau_));
+    put(out, dt::autocast::linalg_householder_product(input_, tau_));
   });
 }
 
@@ -503,19 +504,19 @@ dt_status dt_linalg_matrix_rank(
 }
 
 dt_status dt_linalg_lstsq(
-    dt_tensor *A, dt_tensor *B, const double *rcond, const char *driver, dt_tensor **solution,
+    dt_tensor *input, dt_tensor *b, const double *rcond, const char *driver, dt_tensor **solution,
     dt_tensor **residuals, dt_tensor **rank, dt_tensor **singular_values) noexcept {
   clear_all(solution, residuals, rank, singular_values);
   return guard("linalg_lstsq", [&] {
-    const Pin<dt_tensor> A_pin(A, "A"); auto& A_ = *A_pin;
-    const Pin<dt_tensor> B_pin(B, "B"); auto& B_ = *B_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> b_pin(b, "b"); auto& b_ = *b_pin;
     const auto rcond_ = optional_number(rcond);
     const auto driver_ = optional_string(driver);
     need(solution, "solution");
     need(residuals, "residuals");
     need(rank, "rank");
     need(singular_values, "singular_values");
-    auto results = dt::autocast::linalg_lstsq(A_, B_, rcond_, driver_);
+    auto results = dt::autocast::linalg_lstsq(input_, b_, rcond_, driver_);
     Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
     Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
     Owned<dt_tensor> owned2(std::get<2>(std::move(results)));
@@ -577,13 +578,14 @@ dt_status dt_linalg_tensorinv(dt_tensor *input, int64_t ind, dt_tensor **out) no
 }
 
 dt_status dt_linalg_tensorsolve(
-    dt_tensor *A, dt_tensor *B, const int64_t *dims, int64_t dims_n, dt_tensor **out) noexcept {
+    dt_tensor *input, dt_tensor *other, const int64_t *dims, int64_t dims_n,
+    dt_tensor **out) noexcept {
   clear_all(out);
   return guard("linalg_tensorsolve", [&] {
-    const Pin<dt_tensor> A_pin(A, "A"); auto& A_ = *A_pin;
-    const Pin<dt_tensor> B_pin(B, "B"); auto& B_ = *B_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
     const auto dims_ = optional_list(dims, dims_n, "dims");
     need(out, "out");
-    put(out, dt::autocast::linalg_tensorsolve(A_, B_, dims_));
+    put(out, dt::autocast::linalg_tensorsolve(input_, other_, dims_));
   });
 }

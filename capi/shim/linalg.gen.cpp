@@ -363,15 +363,15 @@ dt_status dt_trace(dt_tensor *input, dt_tensor **out) noexcept {
 }
 
 dt_status dt_linalg_diagonal(
-    dt_tensor *input, int64_t offset, int64_t dim1, int64_t dim2, dt_tensor **out) noexcept {
+    dt_tensor *A, int64_t offset, int64_t dim1, int64_t dim2, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("linalg_diagonal", [&] {
-    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> A_pin(A, "A"); auto& A_ = *A_pin;
     const auto offset_ = offset;
     const auto dim1_ = dim1;
     const auto dim2_ = dim2;
     need(out, "out");
-    put(out, diagonal(input_, offset_, dim1_, dim2_));
+    put(out, diagonal(A_, offset_, dim1_, dim2_));
   });
 }
 

@@ -62,7 +62,7 @@ Tensor linalg_inv(const Tensor& A);
 std::tuple<Tensor, Tensor> linalg_inv_ex(const Tensor& A, bool check_errors = false);
 std::tuple<Tensor, Tensor> linalg_qr(const Tensor& A, const std::string& mode = "reduced");
 std::tuple<Tensor, Tensor> geqrf(const Tensor& input);
-Tensor linalg_householder_product(const Tensor& A, const Tensor& tau);
+Tensor linalg_householder_product(const Tensor& input, const Tensor& tau);
 Tensor ormqr(
     const Tensor& input, const Tensor& input2, const Tensor& input3, bool left = true,
     bool transpose = false);
@@ -77,12 +77,13 @@ Tensor linalg_matrix_rank(
     const Tensor& input, const std::optional<Operand>& atol = {},
     const std::optional<Operand>& rtol = {}, bool hermitian = false);
 std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(
-    const Tensor& A, const Tensor& B, std::optional<double> rcond = {},
+    const Tensor& input, const Tensor& b, std::optional<double> rcond = {},
     const std::optional<std::string>& driver = {});
 Tensor linalg_cond(const Tensor& input, const std::optional<Scalar>& p = {});
 Tensor linalg_cond_named(const Tensor& input, const std::string& p);
 Tensor linalg_tensorinv(const Tensor& input, int64_t ind = 2);
-Tensor linalg_tensorsolve(const Tensor& A, const Tensor& B, std::optional<IntList> dims = {});
+Tensor linalg_tensorsolve(
+    const Tensor& input, const Tensor& other, std::optional<IntList> dims = {});
 Tensor index_put(
     const Tensor& input, TensorList indices, const Tensor& values, bool accumulate = false);
 Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src);

@@ -39,7 +39,7 @@ Tensor linalg_solve(const Tensor& A, const Tensor& B, bool left = true);
 std::tuple<Tensor, Tensor> linalg_solve_ex(
     const Tensor& A, const Tensor& B, bool left = true, bool check_errors = false);
 Tensor linalg_solve_triangular(
-    const Tensor& A, const Tensor& B, bool upper, bool left = true, bool unitriangular = false);
+    const Tensor& input, const Tensor& B, bool upper, bool left = true, bool unitriangular = false);
 std::tuple<Tensor, Tensor> triangular_solve(
     const Tensor& input, const Tensor& A, bool upper = true, bool transpose = false,
     bool unitriangular = false);
@@ -50,7 +50,7 @@ std::tuple<Tensor, Tensor> linalg_slogdet(const Tensor& A);
 Tensor logdet(const Tensor& input);
 std::tuple<Tensor, Tensor> linalg_qr(const Tensor& A, const std::string& mode = "reduced");
 std::tuple<Tensor, Tensor> geqrf(const Tensor& input);
-Tensor linalg_householder_product(const Tensor& A, const Tensor& tau);
+Tensor linalg_householder_product(const Tensor& input, const Tensor& tau);
 Tensor ormqr(
     const Tensor& input, const Tensor& input2, const Tensor& input3, bool left = true,
     bool transpose = false);
@@ -68,12 +68,13 @@ Tensor linalg_matrix_rank(
     const Tensor& input, const std::optional<Operand>& atol = {},
     const std::optional<Operand>& rtol = {}, bool hermitian = false);
 std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(
-    const Tensor& A, const Tensor& B, std::optional<double> rcond = {},
+    const Tensor& input, const Tensor& b, std::optional<double> rcond = {},
     const std::optional<std::string>& driver = {});
 Tensor linalg_cond(const Tensor& input, const std::optional<Scalar>& p = {});
 Tensor linalg_cond_named(const Tensor& input, const std::string& p);
 Tensor linalg_matrix_exp(const Tensor& input);
 Tensor linalg_tensorinv(const Tensor& input, int64_t ind = 2);
-Tensor linalg_tensorsolve(const Tensor& A, const Tensor& B, std::optional<IntList> dims = {});
+Tensor linalg_tensorsolve(
+    const Tensor& input, const Tensor& other, std::optional<IntList> dims = {});
 
 }  // namespace dt

@@ -1,4 +1,6 @@
 // Activations that choose among elementwise rows, or check what a row cannot say.
+#include <cmath>
+
 #include "core/ops/checks.h"
 #include "core/ops/nn.gen.h"
 #include "core/ops/pointwise.gen.h"
@@ -15,11 +17,11 @@ void check_hardtanh(const Tensor& input, double min, double max) {
   DT_CHECK(!(min > max), kValueError, "min_val cannot be greater than max_val");
   const bool is_unsigned = visit(
       input.dtype(), [](auto type) { return std::is_unsigned_v<typename decltype(type)::type>; });
-  DT_CHECK(!is_unsigned || min >= 0, kRuntimeError,
+  DT_CHECK(!is_unsigned || min > -1, kRuntimeError,
            "cannot do hardtanh on an unsigned type with negative limits");
   if (is_floating(input.dtype())) return;
-  check_fits(min, input.dtype());
-  check_fits(max, input.dtype());
+  check_fits(std::trunc(min), input.dtype());
+  check_fits(std::trunc(max), input.dtype());
 }
 
 void check_celu(double alpha) {

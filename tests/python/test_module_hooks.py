@@ -241,7 +241,7 @@ def test_submodules_and_empty(both):
         return str(net), errors, empty is net, net.share_memory() is net
 
     agree(both(run))
-    assert (net := dt.nn.Linear(1, 1)).compile() is net
+    assert dt.nn.Linear(1, 1).compile() is None
 
 
 def test_hooks_of_optimizers(both):

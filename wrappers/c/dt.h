@@ -7186,9 +7186,9 @@ static inline dt_tensor *T_do_linalg_solve_ex(
   T_OPTIONS_(linalg_solve_ex, \
     T_do_linalg_solve_ex(A, B, &T_linalg_solve_ex_o), __VA_ARGS__)
 
-/** T_linalg_solve_triangular(A: tensor, B: tensor, upper: bool, .left: bool = true, .unitriangular:
- *     bool = false)
- * X of A @ X = B with a triangular A. Zeros on the diagonal are divided by. */
+/** T_linalg_solve_triangular(input: tensor, B: tensor, upper: bool, .left: bool = true,
+ *     .unitriangular: bool = false)
+ * X of input @ X = B with a triangular input. Zeros on the diagonal are divided by. */
 typedef struct {
   int left;
   int unitriangular;
@@ -7198,16 +7198,17 @@ static inline T_linalg_solve_triangular_options T_linalg_solve_triangular_defaul
   return options;
 }
 static inline dt_tensor *T_do_linalg_solve_triangular(
-    dt_tensor *A, dt_tensor *B, int upper, const T_linalg_solve_triangular_options *options) {
+    dt_tensor *input, dt_tensor *B, int upper, const T_linalg_solve_triangular_options *options) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_linalg_solve_triangular(A, B, upper, options->left, options->unitriangular, &result));
+  T_check(dt_linalg_solve_triangular(
+    input, B, upper, options->left, options->unitriangular, &result));
   return T_own_tensor_(result);
 }
 #define T_linalg_solve_triangular(...) T_linalg_solve_triangular_with_(__VA_ARGS__, )
-#define T_linalg_solve_triangular_with_(A, B, upper, ...) \
+#define T_linalg_solve_triangular_with_(input, B, upper, ...) \
   T_OPTIONS_(linalg_solve_triangular, \
-    T_do_linalg_solve_triangular(A, B, upper, &T_linalg_solve_triangular_o), __VA_ARGS__)
+    T_do_linalg_solve_triangular(input, B, upper, &T_linalg_solve_triangular_o), __VA_ARGS__)
 
 /** T_triangular_solve(input: tensor, A: tensor, .upper: bool = true, .transpose: bool = false,
  *     .unitriangular: bool = false, .cloned_coefficient: where this result goes)
@@ -7397,12 +7398,12 @@ static inline dt_tensor *T_do_geqrf(dt_tensor *input, const T_geqrf_options *opt
   T_OPTIONS_(geqrf, \
     T_do_geqrf(input, &T_geqrf_o), __VA_ARGS__)
 
-/** T_linalg_householder_product(A: tensor, tau: tensor)
+/** T_linalg_householder_product(input: tensor, tau: tensor)
  * The first n columns of the product of the reflectors. */
-static inline dt_tensor *T_linalg_householder_product(dt_tensor *A, dt_tensor *tau) {
+static inline dt_tensor *T_linalg_householder_product(dt_tensor *input, dt_tensor *tau) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_linalg_householder_product(A, tau, &result));
+  T_check(dt_linalg_householder_product(input, tau, &result));
   return T_own_tensor_(result);
 }
 
@@ -7615,9 +7616,9 @@ static inline dt_tensor *T_do_linalg_matrix_rank(
   T_OPTIONS_(linalg_matrix_rank, \
     T_do_linalg_matrix_rank(input, &T_linalg_matrix_rank_o), __VA_ARGS__)
 
-/** T_linalg_lstsq(A: tensor, B: tensor, .rcond: f64? = absent, .driver: str? = absent, .residuals:
- *     where this result goes, .rank: where this result goes, .singular_values: where this result
- *     goes)
+/** T_linalg_lstsq(input: tensor, b: tensor, .rcond: f64? = absent, .driver: str? = absent,
+ *     .residuals: where this result goes, .rank: where this result goes, .singular_values: where
+ *     this result goes)
  * The X with the least norm of A @ X - B, and the least of its own. X, the sums of squares that
  * remain if m > n and the rank is n, the rank and the singular values. */
 typedef struct {
@@ -7632,14 +7633,14 @@ static inline T_linalg_lstsq_options T_linalg_lstsq_defaults(void) {
   return options;
 }
 static inline dt_tensor *T_do_linalg_lstsq(
-    dt_tensor *A, dt_tensor *B, const T_linalg_lstsq_options *options) {
+    dt_tensor *input, dt_tensor *b, const T_linalg_lstsq_options *options) {
   dt_tensor *result = NULL;
   dt_tensor *residuals = NULL;
   dt_tensor *rank = NULL;
   dt_tensor *singular_values = NULL;
   if (!T_stopped_()) T_check(dt_linalg_lstsq(
-    A, B, options->rcond.given ? &options->rcond.value : NULL, options->driver, &result, &residuals,
-    &rank, &singular_values));
+    input, b, options->rcond.given ? &options->rcond.value : NULL, options->driver, &result,
+    &residuals, &rank, &singular_values));
   if (options->residuals) *options->residuals = T_own_tensor_(residuals);
   else if (residuals) dt_tensor_release(residuals);
   if (options->rank) *options->rank = T_own_tensor_(rank);
@@ -7649,9 +7650,9 @@ static inline dt_tensor *T_do_linalg_lstsq(
   return T_own_tensor_(result);
 }
 #define T_linalg_lstsq(...) T_linalg_lstsq_with_(__VA_ARGS__, )
-#define T_linalg_lstsq_with_(A, B, ...) \
+#define T_linalg_lstsq_with_(input, b, ...) \
   T_OPTIONS_(linalg_lstsq, \
-    T_do_linalg_lstsq(A, B, &T_linalg_lstsq_o), __VA_ARGS__)
+    T_do_linalg_lstsq(input, b, &T_linalg_lstsq_o), __VA_ARGS__)
 
 /** T_linalg_cond(input: tensor, .p: scalar? = absent)
  * norm(input, p) * norm(inv(input), p); by singular values, for 2 and -2, also of matrices that
@@ -7723,8 +7724,8 @@ static inline dt_tensor *T_do_linalg_tensorinv(
   T_OPTIONS_(linalg_tensorinv, \
     T_do_linalg_tensorinv(input, &T_linalg_tensorinv_o), __VA_ARGS__)
 
-/** T_linalg_tensorsolve(A: tensor, B: tensor, .dims: i64[]? = absent)
- * X of tensordot(A, X, X.ndim) = B. */
+/** T_linalg_tensorsolve(input: tensor, other: tensor, .dims: i64[]? = absent)
+ * X of tensordot(input, X, X.ndim) = other. */
 typedef struct {
   T_Dims dims;
 } T_linalg_tensorsolve_options;
@@ -7733,16 +7734,16 @@ static inline T_linalg_tensorsolve_options T_linalg_tensorsolve_defaults(void) {
   return options;
 }
 static inline dt_tensor *T_do_linalg_tensorsolve(
-    dt_tensor *A, dt_tensor *B, const T_linalg_tensorsolve_options *options) {
+    dt_tensor *input, dt_tensor *other, const T_linalg_tensorsolve_options *options) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_linalg_tensorsolve(A, B, options->dims.p, options->dims.n, &result));
+  T_check(dt_linalg_tensorsolve(input, other, options->dims.p, options->dims.n, &result));
   return T_own_tensor_(result);
 }
 #define T_linalg_tensorsolve(...) T_linalg_tensorsolve_with_(__VA_ARGS__, )
-#define T_linalg_tensorsolve_with_(A, B, ...) \
+#define T_linalg_tensorsolve_with_(input, other, ...) \
   T_OPTIONS_(linalg_tensorsolve, \
-    T_do_linalg_tensorsolve(A, B, &T_linalg_tensorsolve_o), __VA_ARGS__)
+    T_do_linalg_tensorsolve(input, other, &T_linalg_tensorsolve_o), __VA_ARGS__)
 
 /** T_rotary_embedding(input: tensor, .positions: tensor? = absent, .base: f64 = 10000.0,
  *     .interleaved: bool = false)
@@ -9353,7 +9354,7 @@ static inline dt_tensor *T_trace(dt_tensor *input) {
   return T_own_tensor_(result);
 }
 
-/** T_linalg_diagonal(input: tensor, .offset: i64 = 0, .dim1: i64 = -2, .dim2: i64 = -1)
+/** T_linalg_diagonal(A: tensor, .offset: i64 = 0, .dim1: i64 = -2, .dim2: i64 = -1)
  * The diagonals of matrices, as a view. */
 typedef struct {
   int64_t offset;
@@ -9365,16 +9366,16 @@ static inline T_linalg_diagonal_options T_linalg_diagonal_defaults(void) {
   return options;
 }
 static inline dt_tensor *T_do_linalg_diagonal(
-    dt_tensor *input, const T_linalg_diagonal_options *options) {
+    dt_tensor *A, const T_linalg_diagonal_options *options) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_linalg_diagonal(input, options->offset, options->dim1, options->dim2, &result));
+  T_check(dt_linalg_diagonal(A, options->offset, options->dim1, options->dim2, &result));
   return T_own_tensor_(result);
 }
 #define T_linalg_diagonal(...) T_linalg_diagonal_with_(__VA_ARGS__, )
-#define T_linalg_diagonal_with_(input, ...) \
+#define T_linalg_diagonal_with_(A, ...) \
   T_OPTIONS_(linalg_diagonal, \
-    T_do_linalg_diagonal(input, &T_linalg_diagonal_o), __VA_ARGS__)
+    T_do_linalg_diagonal(A, &T_linalg_diagonal_o), __VA_ARGS__)
 
 /** T_linalg_cross(input: tensor, other: tensor, .dim: i64 = -1)
  * Cross product of vectors of three elements. */

@@ -13741,11 +13741,13 @@ inline LinalgSolveExResult solve_ex(
   return {Tensor(result), Tensor(info)};
 }
 
-// X of A @ X = B with a triangular A. Zeros on the diagonal are divided by.
+// X of input @ X = B with a triangular input. Zeros on the diagonal are divided by.
 inline Tensor solve_triangular(
-    const Tensor& A, const Tensor& B, bool upper, bool left = true, bool unitriangular = false) {
+    const Tensor& input, const Tensor& B, bool upper, bool left = true,
+    bool unitriangular = false) {
   dt_tensor* out = nullptr;
-  detail::check(dt_linalg_solve_triangular(A.handle(), B.handle(), upper, left, unitriangular, &out));
+  detail::check(dt_linalg_solve_triangular(
+    input.handle(), B.handle(), upper, left, unitriangular, &out));
   return Tensor(out);
 }
 
@@ -13789,9 +13791,9 @@ inline LinalgQrResult qr(const Tensor& A, const std::string& mode = "reduced") {
 }
 
 // The first n columns of the product of the reflectors.
-inline Tensor householder_product(const Tensor& A, const Tensor& tau) {
+inline Tensor householder_product(const Tensor& input, const Tensor& tau) {
   dt_tensor* out = nullptr;
-  detail::check(dt_linalg_householder_product(A.handle(), tau.handle(), &out));
+  detail::check(dt_linalg_householder_product(input.handle(), tau.handle(), &out));
   return Tensor(out);
 }
 
@@ -13853,14 +13855,14 @@ inline Tensor matrix_rank(
 // The X with the least norm of A @ X - B, and the least of its own. X, the sums of squares that
 // remain if m > n and the rank is n, the rank and the singular values.
 inline LinalgLstsqResult lstsq(
-    const Tensor& A, const Tensor& B, std::optional<double> rcond = std::nullopt,
+    const Tensor& input, const Tensor& b, std::optional<double> rcond = std::nullopt,
     const std::optional<std::string>& driver = std::nullopt) {
   dt_tensor* solution = nullptr;
   dt_tensor* residuals = nullptr;
   dt_tensor* rank = nullptr;
   dt_tensor* singular_values = nullptr;
   detail::check(dt_linalg_lstsq(
-    A.handle(), B.handle(), detail::pointer(rcond), detail::text(driver), &solution, &residuals,
+    input.handle(), b.handle(), detail::pointer(rcond), detail::text(driver), &solution, &residuals,
     &rank, &singular_values));
   return {Tensor(solution), Tensor(residuals), Tensor(rank), Tensor(singular_values)};
 }
@@ -13894,10 +13896,12 @@ inline Tensor tensorinv(const Tensor& input, int64_t ind = 2) {
   return Tensor(out);
 }
 
-// X of tensordot(A, X, X.ndim) = B.
-inline Tensor tensorsolve(const Tensor& A, const Tensor& B, const Ints& dims = std::nullopt) {
+// X of tensordot(input, X, X.ndim) = other.
+inline Tensor tensorsolve(
+    const Tensor& input, const Tensor& other, const Ints& dims = std::nullopt) {
   dt_tensor* out = nullptr;
-  detail::check(dt_linalg_tensorsolve(A.handle(), B.handle(), dims.data(), dims.size(), &out));
+  detail::check(dt_linalg_tensorsolve(
+    input.handle(), other.handle(), dims.data(), dims.size(), &out));
   return Tensor(out);
 }
 
@@ -13916,10 +13920,9 @@ inline Tensor multi_dot(const TensorRefs& tensors) {
 }
 
 // The diagonals of matrices, as a view.
-inline Tensor diagonal(
-    const Tensor& input, int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1) {
+inline Tensor diagonal(const Tensor& A, int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1) {
   dt_tensor* out = nullptr;
-  detail::check(dt_linalg_diagonal(input.handle(), offset, dim1, dim2, &out));
+  detail::check(dt_linalg_diagonal(A.handle(), offset, dim1, dim2, &out));
   return Tensor(out);
 }
 

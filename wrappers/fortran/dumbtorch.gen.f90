@@ -11037,10 +11037,10 @@ subroutine dt_linalg_solve_ex(A, B, result, info, left, check_errors, stat, errm
   call hold(info, f%taken(2))
   call dtf_end(f)
 end subroutine
-! linalg_solve_triangular: X of A @ X = B with a triangular A. Zeros on the diagonal are divided
-! by.
-function dt_linalg_solve_triangular(A, B, upper, left, unitriangular, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: A
+! linalg_solve_triangular: X of input @ X = B with a triangular input. Zeros on the diagonal are
+! divided by.
+function dt_linalg_solve_triangular(input, B, upper, left, unitriangular, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: B
   logical, intent(in) :: upper
   logical, intent(in), optional :: left
@@ -11050,7 +11050,7 @@ function dt_linalg_solve_triangular(A, B, upper, left, unitriangular, stat, errm
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 298)
-  call dtf_give(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(B))
   call dtf_give(f, 2, upper)
   if (present(left)) call dtf_give(f, 3, left)
@@ -11229,15 +11229,15 @@ subroutine dt_geqrf(input, a, tau, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! linalg_householder_product: The first n columns of the product of the reflectors.
-function dt_linalg_householder_product(A, tau, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: A
+function dt_linalg_householder_product(input, tau, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: tau
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 310)
-  call dtf_give(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tau))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11409,9 +11409,9 @@ function dt_linalg_matrix_rank(input, atol, rtol, hermitian, stat, errmsg) resul
 end function
 ! linalg_lstsq: The X with the least norm of A @ X - B, and the least of its own. X, the sums of
 ! squares that remain if m > n and the rank is n, the rank and the singular values.
-subroutine dt_linalg_lstsq(A, B, solution, residuals, rank, singular_values, rcond, driver, stat, errmsg)
-  type(dt_tensor), intent(in) :: A
-  type(dt_tensor), intent(in) :: B
+subroutine dt_linalg_lstsq(input, b, solution, residuals, rank, singular_values, rcond, driver, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: b
   real(real64), intent(in), optional :: rcond
   character(*), intent(in), optional :: driver
   integer, intent(out), optional :: stat
@@ -11422,8 +11422,8 @@ subroutine dt_linalg_lstsq(A, B, solution, residuals, rank, singular_values, rco
   type(dt_tensor), intent(inout) :: singular_values
   type(frame) :: f
   call dtf_begin(f, 320)
-  call dtf_give(f, 0, handle_of(A))
-  call dtf_give(f, 1, handle_of(B))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(b))
   if (present(rcond)) call dtf_give(f, 2, rcond)
   if (present(driver)) call dtf_give(f, 3, driver)
   call run(f, stat, errmsg)
@@ -11506,18 +11506,18 @@ function dt_linalg_tensorinv(input, ind, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! linalg_tensorsolve: X of tensordot(A, X, X.ndim) = B.
-function dt_linalg_tensorsolve(A, B, dims, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: A
-  type(dt_tensor), intent(in) :: B
+! linalg_tensorsolve: X of tensordot(input, X, X.ndim) = other.
+function dt_linalg_tensorsolve(input, other, dims, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: other
   type(*), intent(in), optional :: dims(:)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 326)
-  call dtf_give(f, 0, handle_of(A))
-  call dtf_give(f, 1, handle_of(B))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   if (present(dims)) call dtf_give(f, 2, dims)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -13230,8 +13230,8 @@ function dt_trace(input, stat, errmsg) result(out)
   call dtf_end(f)
 end function
 ! linalg_diagonal: The diagonals of matrices, as a view.
-function dt_linalg_diagonal(input, offset, dim1, dim2, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
+function dt_linalg_diagonal(A, offset, dim1, dim2, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: A
   type(*), dimension(..), intent(in), optional :: offset
   type(*), dimension(..), intent(in), optional :: dim1
   type(*), dimension(..), intent(in), optional :: dim2
@@ -13240,7 +13240,7 @@ function dt_linalg_diagonal(input, offset, dim1, dim2, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 425)
-  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(A))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
   if (present(dim2)) call dtf_give(f, 3, dim2)

@@ -5159,14 +5159,15 @@ type LinalgSolveTriangularOptions struct {
 	// Whether the system is A @ X = B, not X @ A = B.
 	Left *bool
 
-	// Whether A's diagonal counts as ones and is not read.
+	// Whether the diagonal of input counts as ones and is not read.
 	Unitriangular bool
 }
 
-// LinalgSolveTriangular: X of A @ X = B with a triangular A. Zeros on the diagonal are divided by.
-func LinalgSolveTriangular(A *Tensor, B *Tensor, upper bool, options ...LinalgSolveTriangularOptions) (out *Tensor, err error) {
+// LinalgSolveTriangular: X of input @ X = B with a triangular input. Zeros on the diagonal are
+// divided by.
+func LinalgSolveTriangular(input *Tensor, B *Tensor, upper bool, options ...LinalgSolveTriangularOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(298, []any{A, B, upper, o.Left, o.Unitriangular}, &out)
+	err = run(298, []any{input, B, upper, o.Left, o.Unitriangular}, &out)
 	return
 }
 
@@ -5267,8 +5268,8 @@ func (x *Tensor) Geqrf() (a *Tensor, tau *Tensor, err error) {
 }
 
 // LinalgHouseholderProduct: The first n columns of the product of the reflectors.
-func LinalgHouseholderProduct(A *Tensor, tau *Tensor) (out *Tensor, err error) {
-	err = run(310, []any{A, tau}, &out)
+func LinalgHouseholderProduct(input *Tensor, tau *Tensor) (out *Tensor, err error) {
+	err = run(310, []any{input, tau}, &out)
 	return
 }
 
@@ -5420,9 +5421,9 @@ type LinalgLstsqOptions struct {
 
 // LinalgLstsq: The X with the least norm of A @ X - B, and the least of its own. X, the sums of
 // squares that remain if m > n and the rank is n, the rank and the singular values.
-func LinalgLstsq(A *Tensor, B *Tensor, options ...LinalgLstsqOptions) (solution *Tensor, residuals *Tensor, rank *Tensor, singularValues *Tensor, err error) {
+func LinalgLstsq(input *Tensor, b *Tensor, options ...LinalgLstsqOptions) (solution *Tensor, residuals *Tensor, rank *Tensor, singularValues *Tensor, err error) {
 	o := last(options)
-	err = run(320, []any{A, B, o.Rcond, o.Driver}, &solution, &residuals, &rank, &singularValues)
+	err = run(320, []any{input, b, o.Rcond, o.Driver}, &solution, &residuals, &rank, &singularValues)
 	return
 }
 
@@ -5474,14 +5475,14 @@ func LinalgTensorinv(input *Tensor, options ...LinalgTensorinvOptions) (out *Ten
 
 // LinalgTensorsolveOptions are the optional arguments.
 type LinalgTensorsolveOptions struct {
-	// Dimensions of A that are moved to its end first.
+	// Dimensions of input that are moved to its end first.
 	Dims []int
 }
 
-// LinalgTensorsolve: X of tensordot(A, X, X.ndim) = B.
-func LinalgTensorsolve(A *Tensor, B *Tensor, options ...LinalgTensorsolveOptions) (out *Tensor, err error) {
+// LinalgTensorsolve: X of tensordot(input, X, X.ndim) = other.
+func LinalgTensorsolve(input *Tensor, other *Tensor, options ...LinalgTensorsolveOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(326, []any{A, B, o.Dims}, &out)
+	err = run(326, []any{input, other, o.Dims}, &out)
 	return
 }
 
@@ -6564,9 +6565,9 @@ type LinalgDiagonalOptions struct {
 }
 
 // LinalgDiagonal: The diagonals of matrices, as a view.
-func LinalgDiagonal(input *Tensor, options ...LinalgDiagonalOptions) (out *Tensor, err error) {
+func LinalgDiagonal(A *Tensor, options ...LinalgDiagonalOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(425, []any{input, o.Offset, o.Dim1, o.Dim2}, &out)
+	err = run(425, []any{A, o.Offset, o.Dim1, o.Dim2}, &out)
 	return
 }
 

@@ -2627,9 +2627,9 @@ static int32_t py_linalg_solve_ex(tensor_handle A, tensor_handle B, _Bool left, 
   return status;
 }
 
-static new_tensor py_linalg_solve_triangular(tensor_handle A, tensor_handle B, _Bool upper, _Bool left, _Bool unitriangular) {
+static new_tensor py_linalg_solve_triangular(tensor_handle input, tensor_handle B, _Bool upper, _Bool left, _Bool unitriangular) {
   dt_tensor *out = NULL;
-  (void)!dt_linalg_solve_triangular((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)B, upper, left, unitriangular, &out);
+  (void)!dt_linalg_solve_triangular((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)B, upper, left, unitriangular, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -2717,9 +2717,9 @@ static int32_t py_geqrf(tensor_handle input, int64_t *out) {
   return status;
 }
 
-static new_tensor py_linalg_householder_product(tensor_handle A, tensor_handle tau) {
+static new_tensor py_linalg_householder_product(tensor_handle input, tensor_handle tau) {
   dt_tensor *out = NULL;
-  (void)!dt_linalg_householder_product((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)tau, &out);
+  (void)!dt_linalg_householder_product((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)tau, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -2790,12 +2790,12 @@ static new_tensor py_linalg_matrix_rank(tensor_handle input, int64_t atol, int32
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_lstsq(tensor_handle A, tensor_handle B, int32_t rcond_given, double rcond, const char *driver, int64_t *out) {
+static int32_t py_linalg_lstsq(tensor_handle input, tensor_handle b, int32_t rcond_given, double rcond, const char *driver, int64_t *out) {
   dt_tensor *solution = 0;
   dt_tensor *residuals = 0;
   dt_tensor *rank = 0;
   dt_tensor *singular_values = 0;
-  const int32_t status = dt_linalg_lstsq((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)B, rcond_given ? &rcond : NULL, driver, &solution, &residuals, &rank, &singular_values);
+  const int32_t status = dt_linalg_lstsq((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)b, rcond_given ? &rcond : NULL, driver, &solution, &residuals, &rank, &singular_values);
   out[0] = (int64_t)(intptr_t)solution;
   out[1] = (int64_t)(intptr_t)residuals;
   out[2] = (int64_t)(intptr_t)rank;
@@ -2833,9 +2833,9 @@ static new_tensor py_linalg_tensorinv(tensor_handle input, int64_t ind) {
   return (int64_t)(intptr_t)out;
 }
 
-static new_tensor py_linalg_tensorsolve(tensor_handle A, tensor_handle B, const int64_t *dims, int64_t dims_n) {
+static new_tensor py_linalg_tensorsolve(tensor_handle input, tensor_handle other, const int64_t *dims, int64_t dims_n) {
   dt_tensor *out = NULL;
-  (void)!dt_linalg_tensorsolve((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)B, list_or_null(dims, dims_n), list_count(dims_n), &out);
+  (void)!dt_linalg_tensorsolve((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, list_or_null(dims, dims_n), list_count(dims_n), &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -3365,9 +3365,9 @@ static new_tensor py_trace(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_diagonal(tensor_handle input, int64_t offset, int64_t dim1, int64_t dim2) {
+static int64_t py_linalg_diagonal(tensor_handle A, int64_t offset, int64_t dim1, int64_t dim2) {
   dt_tensor *out = NULL;
-  (void)!dt_linalg_diagonal((dt_tensor *)(intptr_t)input, offset, dim1, dim2, &out);
+  (void)!dt_linalg_diagonal((dt_tensor *)(intptr_t)A, offset, dim1, dim2, &out);
   return (int64_t)(intptr_t)out;
 }
 

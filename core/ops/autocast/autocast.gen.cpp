@@ -191,9 +191,9 @@ std::tuple<Tensor, Tensor> geqrf(const Tensor& input) {
   return dt::geqrf(*cast[0]);
 }
 
-Tensor linalg_householder_product(const Tensor& A, const Tensor& tau) {
-  if (!is_autocasting()) return dt::linalg_householder_product(A, tau);
-  const Tensor* cast[] = {&A, &tau};
+Tensor linalg_householder_product(const Tensor& input, const Tensor& tau) {
+  if (!is_autocasting()) return dt::linalg_householder_product(input, tau);
+  const Tensor* cast[] = {&input, &tau};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_householder_product(*cast[0], *cast[1]);
 }
@@ -252,10 +252,10 @@ Tensor linalg_matrix_rank(
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(
-    const Tensor& A, const Tensor& B, std::optional<double> rcond,
+    const Tensor& input, const Tensor& b, std::optional<double> rcond,
     const std::optional<std::string>& driver) {
-  if (!is_autocasting()) return dt::linalg_lstsq(A, B, rcond, driver);
-  const Tensor* cast[] = {&A, &B};
+  if (!is_autocasting()) return dt::linalg_lstsq(input, b, rcond, driver);
+  const Tensor* cast[] = {&input, &b};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_lstsq(*cast[0], *cast[1], rcond, driver);
 }
@@ -281,9 +281,9 @@ Tensor linalg_tensorinv(const Tensor& input, int64_t ind) {
   return dt::linalg_tensorinv(*cast[0], ind);
 }
 
-Tensor linalg_tensorsolve(const Tensor& A, const Tensor& B, std::optional<IntList> dims) {
-  if (!is_autocasting()) return dt::linalg_tensorsolve(A, B, dims);
-  const Tensor* cast[] = {&A, &B};
+Tensor linalg_tensorsolve(const Tensor& input, const Tensor& other, std::optional<IntList> dims) {
+  if (!is_autocasting()) return dt::linalg_tensorsolve(input, other, dims);
+  const Tensor* cast[] = {&input, &other};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_tensorsolve(*cast[0], *cast[1], dims);
 }

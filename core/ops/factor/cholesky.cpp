@@ -6,6 +6,7 @@
 #include "core/ops/factor/parts.h"
 #include "core/ops/indexing.gen.h"
 #include "core/ops/linalg.gen.h"
+#include "core/ops/linalg/checks.h"
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/reduce.gen.h"
@@ -71,13 +72,15 @@ Tensor cholesky_solve(const Tensor& input, const Tensor& input2, bool upper) {
   DT_CHECK(input2.ndim() >= 2, kRuntimeError, "u should have at least 2 dimensions, but has ",
            input2.ndim(), " dimensions instead");
   check_same_dtype(input2, input, "cholesky_solve");
+  check_real_dtype(input2, "cholesky_solve_cpu");
   const Tensor l = upper ? turned(input2) : input2;
   const Tensor y = linalg_solve_triangular(l, input, false);
   return linalg_solve_triangular(turned(l), y, true);
 }
 
 Tensor cholesky_inverse(const Tensor& input, bool upper) {
-  check_real_square(input, "cholesky_inverse", "cholesky_inverse_out_cpu");
+  check_square(input, "cholesky_inverse");
+  check_real_dtype(input, "cholesky_inverse_out_cpu");
   if (input.numel() > 0) check_codes(first_zero(input), Failed::kInverse, "cholesky_inverse");
   const Tensor x = input.detach();
   const Tensor y = cholesky_solve(identities(x, batch_of(x), x.size(-1)), x, upper);

@@ -74,7 +74,6 @@ void check_scales(const Tensor& v, const Tensor& tau, const char* function) {
 void check_ormqr(const Tensor& v, const Tensor& tau, const Tensor& other, bool left) {
   constexpr const char* kName = "torch.ormqr";
   DT_CHECK(v.ndim() >= 2, kRuntimeError, kName, ": input must have at least 2 dimensions.");
-  check_real(v, kName, "ormqr_cpu");
   DT_CHECK(other.ndim() >= 2, kRuntimeError, kName, ": other must have at least 2 dimensions.");
   const int side = left ? -2 : -1;
   DT_CHECK(other.size(side) == v.size(-2), kRuntimeError, kName, ": other.shape[", side,
@@ -95,12 +94,14 @@ void check_ormqr(const Tensor& v, const Tensor& tau, const Tensor& other, bool l
   DT_CHECK(other.dtype() == v.dtype(), kRuntimeError, kName,
            ": Expected input and other to have the same dtype, but input has dtype",
            type_word(v.dtype()), " and other has dtype ", type_word(other.dtype()));
+  check_real_dtype(v, "ormqr_cpu");
 }
 
 }  // namespace
 
 std::tuple<Tensor, Tensor> geqrf(const Tensor& input) {
-  check_real(input, "torch.geqrf", "geqrf_cpu");
+  check_matrices(input, "torch.geqrf");
+  check_real_dtype(input, "geqrf_cpu");
   const int64_t m = input.size(-2), n = input.size(-1);
   const Dims batch = batch_of(input);
   const Tensor x = joined(input), factors = empty_matrices(input, batch, m, n);
@@ -153,7 +154,7 @@ std::tuple<Tensor, Tensor> linalg_qr(const Tensor& A, const std::string& mode) {
 
 Tensor linalg_householder_product(const Tensor& A, const Tensor& tau) {
   constexpr const char* kName = "torch.linalg.householder_product";
-  check_real(A, kName, "orgqr_cpu");
+  DT_CHECK(A.ndim() >= 2, kRuntimeError, kName, ": input must have at least 2 dimensions.");
   const int64_t m = A.size(-2), n = A.size(-1);
   DT_CHECK(m >= n, kRuntimeError, kName,
            ": input.shape[-2] must be greater than or equal to input.shape[-1]");
@@ -162,6 +163,7 @@ Tensor linalg_householder_product(const Tensor& A, const Tensor& tau) {
   check_scales(A, tau, kName);
   DT_CHECK(tau.dtype() == A.dtype(), kRuntimeError, kName, ": tau dtype ", type_word(tau.dtype()),
            " does not match input dtype ", type_word(A.dtype()));
+  check_real_dtype(A, "orgqr_cpu");
   return product_of_reflectors(A, tau, n);
 }
 

@@ -349,7 +349,7 @@ void check_take_along_dim(const Tensor& input, const Tensor& indices, bool has_d
            input.ndim(), " dimensions for input, and ", indices.ndim(), " dimensions for indices");
   DT_CHECK(!has_dim || input.ndim() > 0, kIndexError,
            "Dimension specified as 0 but tensor has no dimensions");
-  DT_CHECK(indices.dtype() == kIndexDType, kRuntimeError,
+  DT_CHECK(!has_dim || indices.dtype() == kIndexDType, kRuntimeError,
            "torch.take_along_dim(): dtype of indices should be Long but got ",
            type_word(indices.dtype()));
 }

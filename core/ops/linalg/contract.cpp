@@ -109,15 +109,19 @@ Roles roles_of(const Term& a, const Term& b, IntList keep) {
   return roles;
 }
 
+// Whether autocast takes a product for one of matrices.
+enum class Casts : bool { kNo, kYes };
+
 // Dimensions of one role are joined to one of a matrix.
-Tensor matrix_product(const Term& a, const Term& b, const Roles& roles) {
+Tensor matrix_product(const Term& a, const Term& b, const Roles& roles, Casts casts) {
   const int64_t n = count(a, roles.batch), m = count(a, roles.rows), k = count(a, roles.sums),
                 l = count(b, roles.columns);
   const Tensor x = in_order(a, joined({roles.batch, roles.rows, roles.sums}));
   const Tensor z = in_order(b, joined({roles.batch, roles.sums, roles.columns}));
-  const Tensor y = roles.batch.empty()
-                       ? autocast::mm(reshape(x, {m, k}), reshape(z, {k, l}))
-                       : autocast::bmm(reshape(x, {n, m, k}), reshape(z, {n, k, l}));
+  const Tensor y = !roles.batch.empty()
+                       ? autocast::bmm(reshape(x, {n, m, k}), reshape(z, {n, k, l}))
+                   : casts == Casts::kYes ? autocast::mm(reshape(x, {m, k}), reshape(z, {k, l}))
+                                          : mm(reshape(x, {m, k}), reshape(z, {k, l}));
   const Dims from_x = x.sizes(), from_z = z.sizes();
   Dims sizes;
   for (int i = 0; i < roles.batch.size() + roles.rows.size(); ++i) sizes.push_back(from_x[i]);
@@ -138,7 +142,8 @@ bool rows_come_last(const Roles& roles, IntList walk) {
 }
 
 // `keep` are the labels that the product has; they lie in the order of `walk`.
-Term multiplied(const Term& left, const Term& right, IntList keep, IntList walk) {
+Term multiplied(const Term& left, const Term& right, IntList keep, IntList walk,
+                Casts casts = Casts::kYes) {
   const Term a = summed(left, joined({keep, right.labels}));
   const Term b = summed(right, joined({keep, left.labels}));
   const Roles roles = roles_of(a, b, keep);
@@ -149,10 +154,11 @@ Term multiplied(const Term& left, const Term& right, IntList keep, IntList walk)
   }
   if (rows_come_last(roles, walk)) {
     const Roles swapped = {roles.batch, roles.columns, roles.rows, roles.sums};
-    return walked({matrix_product(b, a, swapped), joined({roles.batch, roles.columns, roles.rows})},
-                  walk);
+    return walked(
+        {matrix_product(b, a, swapped, casts), joined({roles.batch, roles.columns, roles.rows})},
+        walk);
   }
-  return walked({matrix_product(a, b, roles), labels}, walk);
+  return walked({matrix_product(a, b, roles, casts), labels}, walk);
 }
 
 // An operand with one dimension for each of its labels: the diagonal where one stands twice.
@@ -243,7 +249,8 @@ Tensor tensordot_dims(const Tensor& a, const Tensor& b, IntList dims_a, IntList 
       longer.x = sum(longer.x, {{d}}, true, a.dtype());
     }
   }
-  return row_major(multiplied(left, right, keep, keep).x);
+  const Casts casts = keep.empty() ? Casts::kNo : Casts::kYes;  // to one number, as dot
+  return row_major(multiplied(left, right, keep, keep, casts).x);
 }
 
 Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims) {

@@ -106,8 +106,8 @@ void PointwiseNode::by_formula(BackwardCall& call) {
     }
     const Tensor x = kept_input(i);
     // An integer has all the digits that the gradient has, as in the kernel.
-    const bool stays = is_floating(x.dtype()) || row_.bool_inputs >> i & 1;
-    g.input[i] = stays ? widened(x) : to_dtype(x, dtype);
+    const bool is_condition = row_.bool_inputs >> i & 1;
+    g.input[i] = is_condition ? x : is_floating(x.dtype()) ? widened(x) : to_dtype(x, dtype);
   }
   g.result = widened(result_.get(this));
   for (int i = 0; i < attribute_count_; ++i) g.attribute[i] = attributes_[i].to_double();

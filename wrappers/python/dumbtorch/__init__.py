@@ -12,6 +12,7 @@ from __future__ import annotations
 import math as _math
 
 from . import _copies, _late, _ops, _overloads, _typed_tensors, _types
+from ._complaints import need_tensor
 from ._creation import as_tensor, asarray, from_dlpack, from_file, from_numpy, frombuffer, tensor
 from ._native import lib as _lib
 from ._of_complex import (
@@ -225,12 +226,12 @@ def is_tensor(obj):
 
 def get_device(input) -> int:
     """The number of a tensor's CUDA device, or -1."""
-    return input.get_device()
+    return need_tensor("get_device", input).get_device()
 
 
 def numel(input):
     """Number of elements."""
-    return input.numel()
+    return need_tensor("numel", input).numel()
 
 
 def live_handles(kind=None):

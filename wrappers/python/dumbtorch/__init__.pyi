@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 
+from ._complaints import need_tensor as need_tensor
 from ._creation import as_tensor as as_tensor
 from ._creation import asarray as asarray
 from ._creation import from_dlpack as from_dlpack

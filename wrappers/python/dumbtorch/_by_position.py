@@ -4,9 +4,19 @@ numbers 0 (none, the default), 1 (mean) and 2 (sum)."""
 from __future__ import annotations
 
 from . import _ops
+from ._functions import broadcast_shapes
 from .nn import functional
 
-_REDUCTIONS = ("none", "mean", "sum")
+
+def _word(number, words: tuple, what: str) -> str:
+    """What a number stands for; PyTorch takes some that stand for nothing."""
+    if number not in range(len(words)):
+        raise ValueError(f"{number} is not a valid value for {what}")
+    return words[number]
+
+
+def _reduction(number) -> str:
+    return _word(number, ("none", "mean", "sum"), "reduction")
 
 
 def _rate(p):
@@ -115,8 +125,8 @@ def adaptive_max_pool1d(input, output_size):
 
 def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
     """nn.functional.grid_sample, with the numbers of its modes."""
-    how = ("bilinear", "nearest", "bicubic")[interpolation_mode]
-    beyond = ("zeros", "border", "reflection")[padding_mode]
+    how = _word(interpolation_mode, ("bilinear", "nearest", "bicubic"), "interpolation_mode")
+    beyond = _word(padding_mode, ("zeros", "border", "reflection"), "padding_mode")
     return functional.grid_sample(input, grid, how, beyond, align_corners)
 
 
@@ -133,48 +143,60 @@ def max_pool1d_with_indices(input, kernel_size, stride=(), padding=0, dilation=1
 
 def kl_div(input, target, reduction=0, *, log_target=False):
     """nn.functional.kl_div."""
-    return _ops.kl_div(input, target, reduction=_REDUCTIONS[reduction], log_target=log_target)
+    return _ops.kl_div(input, target, reduction=_reduction(reduction), log_target=log_target)
 
 
 def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction=0):
-    """nn.functional.binary_cross_entropy_with_logits."""
+    """nn.functional.binary_cross_entropy_with_logits; the input broadcasts."""
+    shape = broadcast_shapes(input.shape, target.shape)
+    if shape != target.shape:
+        sizes = f"{list(target.shape)} doesn't match the broadcast shape {list(shape)}"
+        raise RuntimeError(f"output with shape {sizes}")
+    input = input.expand(shape)
     return functional.binary_cross_entropy_with_logits(
-        input, target, weight, reduction=_REDUCTIONS[reduction], pos_weight=pos_weight
+        input, target, weight, reduction=_reduction(reduction), pos_weight=pos_weight
     )
 
 
 def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=0):
     """nn.functional.cosine_embedding_loss."""
     return functional.cosine_embedding_loss(
-        input1, input2, target, margin, reduction=_REDUCTIONS[reduction]
+        input1, input2, target, margin, reduction=_reduction(reduction)
     )
 
 
 def hinge_embedding_loss(input, target, margin=1.0, reduction=0):
     """nn.functional.hinge_embedding_loss."""
-    return functional.hinge_embedding_loss(input, target, margin, reduction=_REDUCTIONS[reduction])
+    return functional.hinge_embedding_loss(input, target, margin, reduction=_reduction(reduction))
 
 
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=0):
-    """nn.functional.margin_ranking_loss."""
-    return functional.margin_ranking_loss(
-        input1, input2, target, margin, reduction=_REDUCTIONS[reduction]
-    )
+    """nn.functional.margin_ranking_loss, with broadcasting."""
+    operands = _ops.broadcast_tensors([input1, input2, target])
+    return functional.margin_ranking_loss(*operands, margin, reduction=_reduction(reduction))
 
 
 def poisson_nll_loss(input, target, log_input, full, eps, reduction):
     """nn.functional.poisson_nll_loss."""
     return functional.poisson_nll_loss(
-        input, target, log_input, full, eps=eps, reduction=_REDUCTIONS[reduction]
+        input, target, log_input, full, eps=eps, reduction=_reduction(reduction)
     )
 
 
 def triplet_margin_loss(
     anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, swap=False, reduction=0
 ):
-    """nn.functional.triplet_margin_loss."""
+    """nn.functional.triplet_margin_loss, whose margin may be 0 or less."""
+    if margin <= 0:
+        near = _ops.pairwise_distance(anchor, positive, p, eps)
+        far = _ops.pairwise_distance(anchor, negative, p, eps)
+        if swap:
+            far = _ops.minimum(far, _ops.pairwise_distance(positive, negative, p, eps))
+        losses = _ops.clamp_min(margin + near - far, 0)
+        how = _reduction(reduction)
+        return losses if how == "none" else losses.mean() if how == "mean" else losses.sum()
     return functional.triplet_margin_loss(
-        anchor, positive, negative, margin, p, eps, swap, reduction=_REDUCTIONS[reduction]
+        anchor, positive, negative, margin, p, eps, swap, reduction=_reduction(reduction)
     )
 
 
@@ -188,7 +210,7 @@ def ctc_loss(
         input_lengths,
         target_lengths,
         blank,
-        _REDUCTIONS[reduction],
+        _reduction(reduction),
         zero_infinity,
     )
 
@@ -200,9 +222,9 @@ def embedding_bag(
     """nn.functional.embedding_bag, with mode 0 (sum), 1 (mean) or 2 (max): the bags, which bag each index is in, how
     many indices each bag has, and of a maximum the rows that it is of. Sums leave these empty, or 0."""
     bags = functional.embedding_bag(
-        indices, weight, offsets, scale_grad_by_freq=scale_grad_by_freq, mode=("sum", "mean", "max")[mode],
-        sparse=sparse, per_sample_weights=per_sample_weights, include_last_offset=include_last_offset,
-        padding_idx=padding_idx,
+        indices, weight, offsets, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse,
+        mode=_word(mode, ("sum", "mean", "max"), "mode"), per_sample_weights=per_sample_weights,
+        include_last_offset=include_last_offset, padding_idx=padding_idx,
     )  # fmt: skip
     count = bags.shape[0]
     if mode == 0 and padding_idx is None:

@@ -52,6 +52,30 @@ def _ends(name: str, start, end) -> list:
     return [_ops.detach(x) if isinstance(x, TensorBase) else x for x in (start, end)]
 
 
+def rrelu(
+    input=MISSING, lower=1 / 8, upper=1 / 3, training=False, generator=None, *, out=None, **names
+):
+    """leaky_relu with slopes drawn at random, by a generator of one's own if there is one."""
+    if generator is None or not training:
+        return _ops.rrelu(input, lower, upper, training, out=out, **names)
+    if names:
+        (input,) = by_own_names(rrelu, names, input=input)
+    return _ops.mul(input, _slopes(input, lower, upper, generator), out=out)
+
+
+def rrelu_(input, lower=1 / 8, upper=1 / 3, training=False, generator=None):
+    """In-place version of rrelu."""
+    if generator is None or not training:
+        return _ops.rrelu_(input, lower, upper, training)
+    return _ops.mul_(input, _slopes(input, lower, upper, generator))
+
+
+def _slopes(x, lower, upper, generator):
+    """1, or a slope for each element that is not positive: those that rrelu draws."""
+    drawn = _ops.uniform_(_ops.empty_like(_ops.detach(x)), lower, upper, generator=generator)
+    return _ops.where(_ops.le(x, 0), drawn, 1)
+
+
 def unravel_index(indices, shape):
     """The coordinates of positions in a shape, which is one number or several: a tensor for each dimension."""
     if not isinstance(shape, (int, list, tuple)):
@@ -106,5 +130,7 @@ def backward(input, gradient=None, retain_graph=None, create_graph=False, inputs
     _ops.tensor_backward(input, gradient, retain_graph, create_graph, inputs)
 
 
-FUNCTIONS = {f.__name__: f for f in (sort, narrow, linspace, logspace, unravel_index, cross)}
+FUNCTIONS = {
+    f.__name__: f for f in (sort, narrow, linspace, logspace, unravel_index, cross, rrelu, rrelu_)
+}
 METHODS = {f.__name__: f for f in (sort, narrow, cross, backward)}

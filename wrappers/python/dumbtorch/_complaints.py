@@ -112,6 +112,14 @@ def complain(error: Exception, function: str, kinds: str, *values) -> Exception:
     return error
 
 
+def need_tensor(function: str, input):
+    """The input, for what does not give it to the library."""
+    if not isinstance(input, TensorBase):
+        place = "argument 'input' (position 1)"
+        raise TypeError(f"{function}(): {place} must be Tensor, not {_type_name(input)}")
+    return input
+
+
 def missing(function: str, names: list) -> TypeError:
     """PyTorch's sentence, whose plural is the other way round."""
     words = "arguments" if len(names) == 1 else "argument"

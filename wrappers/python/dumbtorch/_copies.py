@@ -14,6 +14,21 @@ def alias_copy(input, *, out=None):
     return _ops.clone(input, memory_format=_types.contiguous_format)
 
 
+def view_copy(input, size=None, *, dtype=None, out=None):
+    """A copy in another shape, or of the memory as elements of another dtype."""
+    if out is not None:
+        return into(out, view_copy, input, size=size, dtype=dtype)
+    if isinstance(size, _types.dtype):
+        size, dtype = None, size
+    if dtype is None and not isinstance(size, (list, tuple)):
+        given = type(size).__name__
+        raise TypeError(
+            f"view_copy(): argument 'size' (position 2) must be tuple of ints, not {given}"
+        )
+    shown = _ops.reshape(input, size) if dtype is None else _ops.view_dtype(input, dtype)
+    return _ops.clone(shown, memory_format=_types.contiguous_format)
+
+
 def _copying(name: str):
     """NAME_copy of a function or method NAME whose results are views."""
 
@@ -33,7 +48,10 @@ def _copying(name: str):
 
 _COPIES = (
     "as_strided", "detach", "diagonal", "expand", "permute", "select", "slice", "split",
-    "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view",
+    "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze",
 )  # fmt: skip
 _IN_PARTS = ("split", "split_with_sizes", "unbind")
-FUNCTIONS = {f"{name}_copy": _copying(name) for name in _COPIES} | {"alias_copy": alias_copy}
+FUNCTIONS = {f"{name}_copy": _copying(name) for name in _COPIES} | {
+    "alias_copy": alias_copy,
+    "view_copy": view_copy,
+}

@@ -104,8 +104,10 @@ def _check_alias(x, dtype, device) -> None:
 
 def from_numpy(a):
     """A tensor that shares the memory of a NumPy array."""
-    if not _numpy.is_array(a):
-        raise TypeError(f"expected np.ndarray (got {type(a).__name__})")
+    if not _numpy.is_array(a) or _numpy.is_number(a):
+        kind = type(a)
+        name = f"{kind.__module__}.{kind.__name__}".removeprefix("builtins.")
+        raise TypeError(f"expected np.ndarray (got {name})")
     plain = from_memory(a)
     if plain is not None:
         return plain

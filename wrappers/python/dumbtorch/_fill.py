@@ -22,10 +22,10 @@ def fill_diagonal_(x, fill_value, wrap: bool):
     return x
 
 
-def copy_(input, src, non_blocking=False):
+def copy_(input, other, non_blocking=False):
     """In place: the elements of a tensor, or a number."""
-    if is_plain(src):
-        src = src.item() if is_number(src) else src
-        dtype = _types.float64 if isinstance(src, float) else None
-        src = _ops.full((), src, dtype=dtype, device=input.device)
-    return _ops.copy_(input, src, non_blocking)
+    if is_plain(other):
+        other = other.item() if is_number(other) else other
+        dtype = _types.float64 if isinstance(other, float) else None
+        other = _ops.full((), other, dtype=dtype, device=input.device)
+    return _ops.copy_(input, other, non_blocking)

@@ -155,19 +155,21 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
 
 
 def tril_indices(
-    row, col, offset=0, *, dtype=None, layout=None, device=None, pin_memory=False, out=None
-):
+    row, col, offset=0, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False,
+    out=None,
+):  # fmt: skip
     """Rows and columns of the lower triangle's elements: [2, count]."""
     made = _ops.tril_indices(row, col, offset, dtype=dtype, device=device, out=out)
-    return placed(made, layout, pin_memory)
+    return placed(made, layout, pin_memory).requires_grad_(requires_grad)
 
 
 def triu_indices(
-    row, col, offset=0, *, dtype=None, layout=None, device=None, pin_memory=False, out=None
-):
+    row, col, offset=0, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False,
+    out=None,
+):  # fmt: skip
     """Rows and columns of the upper triangle's elements: [2, count]."""
     made = _ops.triu_indices(row, col, offset, dtype=dtype, device=device, out=out)
-    return placed(made, layout, pin_memory)
+    return placed(made, layout, pin_memory).requires_grad_(requires_grad)
 
 
 def isin(

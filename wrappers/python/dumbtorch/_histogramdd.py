@@ -14,7 +14,7 @@ from .autograd.function import Function
 _Result = result_type("histogramdd", "hist bin_edges")
 
 
-def histogramdd(input, bins, *, range=None, weight=None, density=False, out=None):
+def histogramdd(input, bins, range=None, weight=None, density=False, *, out=None):
     """How many of the points that input's last dimension holds lie in each bin: (hist, bin_edges).
 
     bins: so many of equal width, for all dimensions or each, or each dimension's edges in rising order.

@@ -18,27 +18,29 @@ _Factors = result_type("linalg_ldl_factor", "LD pivots")
 _FactorsAndInfo = result_type("linalg_ldl_factor_ex", "LD pivots info")
 
 
-def ldl_factor(A, *, hermitian=False, out=None):
-    """L and D of A = L @ D @ L.mT in one matrix, and the exchanges of rows; `hermitian` changes nothing."""
+def ldl_factor(input, *, hermitian=False, out=None):
+    """L and D of input = L @ D @ L.mT in one matrix, and the exchanges of rows; `hermitian` changes nothing."""
     if out is not None:
         need_tuple("ldl_factor", out, 2)
-        return into(out, ldl_factor, A)
-    return _Factors(ldl_factor_ex(A, check_errors=True)[:2])
+        return into(out, ldl_factor, input)
+    return _Factors(ldl_factor_ex(input, check_errors=True)[:2])
 
 
-def ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None):
+def ldl_factor_ex(input, *, hermitian=False, check_errors=False, out=None):
     """ldl_factor with a code for each matrix: 0, or the first element of D that is 0. As LAPACK has them: the lower
-    triangle of A is read; a pair of negative pivots stands for a block of two rows in D."""
+    triangle of input is read; a pair of negative pivots stands for a block of two rows in D."""
     if out is not None:
         need_tuple("ldl_factor_ex", out, 3)
-        return into(out, ldl_factor_ex, A, check_errors=check_errors)
-    _check_square(A, "torch.linalg.ldl_factor_ex")
-    if A.dtype not in (float32, float64):
-        raise NotImplementedError(f"\"ldl_factor_kernel_cpu\" not implemented for '{A.dtype.word}'")
-    found = _FactorsAndInfo(_Factorisation.apply(A))
+        return into(out, ldl_factor_ex, input, check_errors=check_errors)
+    _check_square(input, "torch.linalg.ldl_factor_ex")
+    if input.dtype not in (float32, float64):
+        raise NotImplementedError(
+            f"\"ldl_factor_kernel_cpu\" not implemented for '{input.dtype.word}'"
+        )
+    found = _FactorsAndInfo(_Factorisation.apply(input))
     if check_errors and found.info.any():
         failed = [(i, code) for i, code in enumerate(found.info.flatten().tolist()) if code]
-        which = f"(Batch element {failed[0][0]}): " if A.ndim > 2 else ""
+        which = f"(Batch element {failed[0][0]}): " if input.ndim > 2 else ""
         raise LinAlgError(
             f"linalg.ldl_factor: {which}The factorization has been completed, but the diagonal element "
             f"{failed[0][1]} of D is zero, which a solution would divide by."

@@ -5,42 +5,53 @@ from __future__ import annotations
 import math
 
 from . import _ops
+from ._complaints import need_tensor
 from ._tensor_type import into
 
 
-def real(input):
-    """The real part: the tensor itself."""
-    return input
+def _itself(name: str, what: str):
+    """A function that gives the tensor itself."""
+
+    def function(input):
+        return need_tensor(name, input)
+
+    function.__name__, function.__doc__ = name, f"The {what}: the tensor itself."
+    return function
+
+
+def _never(name: str, what: str):
+    """A function that says False of each tensor."""
+
+    def function(input) -> bool:
+        return need_tensor(name, input) is None
+
+    function.__name__, function.__doc__ = name, f"Whether a tensor shows its memory {what}."
+    return function
+
+
+real = _itself("real", "real part")
+conj = _itself("conj", "complex conjugate")
+resolve_conj = _itself("resolve_conj", "tensor, conjugated in memory")
+resolve_neg = _itself("resolve_neg", "tensor, negated in memory")
+is_conj = _never("is_conj", "conjugated")
+is_neg = _never("is_neg", "negated")
 
 
 def imag(input):
     """The imaginary part, which real tensors have none of."""
+    need_tensor("imag", input)
     raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-
-
-def conj(input):
-    """The complex conjugate: the tensor itself."""
-    return input
-
-
-resolve_conj = resolve_neg = conj
 
 
 def conj_physical(input, *, out=None):
     """The complex conjugate: the tensor itself."""
+    need_tensor("conj_physical", input)
     return input if out is None else into(out, conj_physical, input)
-
-
-def is_conj(input) -> bool:
-    """Whether a tensor shows complex conjugates of its memory."""
-    return False
-
-
-is_neg = is_conj
 
 
 def angle(input, *, out=None):
     """0 for numbers that are not negative, pi for those that are, NaN for NaN."""
+    need_tensor("angle", input)
     if out is not None:
         return into(out, angle, input)
     kind = input.dtype if input.is_floating_point() else _ops.get_default_dtype()
@@ -50,6 +61,7 @@ def angle(input, *, out=None):
 
 def adjoint(input):
     """A matrix, or each of a batch, with its dimensions swapped."""
+    need_tensor("adjoint", input)
     return _swapped(input, "tensor.adjoint()")
 
 

@@ -7,7 +7,7 @@ from ._complaints import BAD_ARGUMENTS, MISSING, complain, otherwise
 from ._native import ffi
 from ._native.lib import *  # py_NAME: to look one up in `lib` takes a tenth of a short call
 from ._named_results import result_type
-from ._out import need_tuple
+from ._out import need_tuple, wide_product
 from ._runtime import (
     CALLBACKS,
     FLOAT64_16,
@@ -59,7 +59,7 @@ from ._runtime import (
 from ._signatures import by_own_names
 from ._tensor_type import TensorBase, into, same_shape
 from ._types import DTYPE, MEMORY_FORMAT, Choice
-from ._warning import alpha_first, warn_of_sizes
+from ._warning import alpha_by_position, warn_of_sizes
 
 
 STATUS = Choice("status", _enums.STATUS)
@@ -2023,7 +2023,7 @@ def nn_avg_pool3d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count
     return Module.own(out)
 
 
-def nn_adaptive_avg_pool1d(*args, output_size=None):
+def nn_adaptive_avg_pool1d(output_size):
     """Mean of windows that are as equal as can be, of [batch, channels, length], or without
     the batch.
 
@@ -2034,14 +2034,14 @@ def nn_adaptive_avg_pool1d(*args, output_size=None):
         The module.
     """
     try:
-        output_size_c = read_sizes(args, output_size)
+        output_size_c = int_list(output_size, 1)
         out = py_nn_adaptive_avg_pool1d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, nn_adaptive_avg_pool1d, "AdaptiveAvgPool1d", "output_size:i64[1]", given_sizes(args, output_size))
+        return otherwise(error, nn_adaptive_avg_pool1d, "AdaptiveAvgPool1d", "output_size:i64[1]", output_size)
     return Module.own(out)
 
 
-def nn_adaptive_max_pool1d(*args, output_size=None):
+def nn_adaptive_max_pool1d(output_size):
     """Maximum of windows that are as equal as can be, of [batch, channels, length], or without
     the batch.
 
@@ -2052,10 +2052,10 @@ def nn_adaptive_max_pool1d(*args, output_size=None):
         The module.
     """
     try:
-        output_size_c = read_sizes(args, output_size)
+        output_size_c = int_list(output_size, 1)
         out = py_nn_adaptive_max_pool1d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, nn_adaptive_max_pool1d, "AdaptiveMaxPool1d", "output_size:i64[1]", given_sizes(args, output_size))
+        return otherwise(error, nn_adaptive_max_pool1d, "AdaptiveMaxPool1d", "output_size:i64[1]", output_size)
     return Module.own(out)
 
 
@@ -2080,7 +2080,7 @@ def nn_lp_pool1d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
     return Module.own(out)
 
 
-def nn_adaptive_avg_pool2d(*args, output_size=None):
+def nn_adaptive_avg_pool2d(output_size):
     """Mean of windows that are as equal as can be, of [batch, channels, height, width], or
     without the batch.
 
@@ -2091,14 +2091,14 @@ def nn_adaptive_avg_pool2d(*args, output_size=None):
         The module.
     """
     try:
-        output_size_c = read_sizes(args, output_size)
+        output_size_c = int_list(output_size, 2)
         out = py_nn_adaptive_avg_pool2d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, nn_adaptive_avg_pool2d, "AdaptiveAvgPool2d", "output_size:i64[1]", given_sizes(args, output_size))
+        return otherwise(error, nn_adaptive_avg_pool2d, "AdaptiveAvgPool2d", "output_size:i64[1]", output_size)
     return Module.own(out)
 
 
-def nn_adaptive_max_pool2d(*args, output_size=None):
+def nn_adaptive_max_pool2d(output_size):
     """Maximum of windows that are as equal as can be, of [batch, channels, height, width], or
     without the batch.
 
@@ -2109,10 +2109,10 @@ def nn_adaptive_max_pool2d(*args, output_size=None):
         The module.
     """
     try:
-        output_size_c = read_sizes(args, output_size)
+        output_size_c = int_list(output_size, 2)
         out = py_nn_adaptive_max_pool2d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, nn_adaptive_max_pool2d, "AdaptiveMaxPool2d", "output_size:i64[1]", given_sizes(args, output_size))
+        return otherwise(error, nn_adaptive_max_pool2d, "AdaptiveMaxPool2d", "output_size:i64[1]", output_size)
     return Module.own(out)
 
 
@@ -2138,7 +2138,7 @@ def nn_lp_pool2d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
     return Module.own(out)
 
 
-def nn_adaptive_avg_pool3d(*args, output_size=None):
+def nn_adaptive_avg_pool3d(output_size):
     """Mean of windows that are as equal as can be, of [batch, channels, depth, height, width],
     or without the batch.
 
@@ -2149,14 +2149,14 @@ def nn_adaptive_avg_pool3d(*args, output_size=None):
         The module.
     """
     try:
-        output_size_c = read_sizes(args, output_size)
+        output_size_c = int_list(output_size, 3)
         out = py_nn_adaptive_avg_pool3d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, nn_adaptive_avg_pool3d, "AdaptiveAvgPool3d", "output_size:i64[1]", given_sizes(args, output_size))
+        return otherwise(error, nn_adaptive_avg_pool3d, "AdaptiveAvgPool3d", "output_size:i64[1]", output_size)
     return Module.own(out)
 
 
-def nn_adaptive_max_pool3d(*args, output_size=None):
+def nn_adaptive_max_pool3d(output_size):
     """Maximum of windows that are as equal as can be, of [batch, channels, depth, height,
     width], or without the batch.
 
@@ -2167,10 +2167,10 @@ def nn_adaptive_max_pool3d(*args, output_size=None):
         The module.
     """
     try:
-        output_size_c = read_sizes(args, output_size)
+        output_size_c = int_list(output_size, 3)
         out = py_nn_adaptive_max_pool3d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, nn_adaptive_max_pool3d, "AdaptiveMaxPool3d", "output_size:i64[1]", given_sizes(args, output_size))
+        return otherwise(error, nn_adaptive_max_pool3d, "AdaptiveMaxPool3d", "output_size:i64[1]", output_size)
     return Module.own(out)
 
 
@@ -2530,7 +2530,7 @@ def nn_channel_shuffle(groups):
     return Module.own(out)
 
 
-def nn_zero_pad1d(*args, padding=None):
+def nn_zero_pad1d(padding):
     """Pads the last dimension with zeros.
 
     Args:
@@ -2540,14 +2540,14 @@ def nn_zero_pad1d(*args, padding=None):
         The module.
     """
     try:
-        padding_c = read_sizes(args, padding)
+        padding_c = int_list(padding, 2)
         out = py_nn_zero_pad1d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, nn_zero_pad1d, "ZeroPad1d", "padding:i64[1]", given_sizes(args, padding))
+        return otherwise(error, nn_zero_pad1d, "ZeroPad1d", "padding:i64[1]", padding)
     return Module.own(out)
 
 
-def nn_zero_pad2d(*args, padding=None):
+def nn_zero_pad2d(padding):
     """Pads the last 2 dimensions with zeros.
 
     Args:
@@ -2557,14 +2557,14 @@ def nn_zero_pad2d(*args, padding=None):
         The module.
     """
     try:
-        padding_c = read_sizes(args, padding)
+        padding_c = int_list(padding, 4)
         out = py_nn_zero_pad2d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, nn_zero_pad2d, "ZeroPad2d", "padding:i64[1]", given_sizes(args, padding))
+        return otherwise(error, nn_zero_pad2d, "ZeroPad2d", "padding:i64[1]", padding)
     return Module.own(out)
 
 
-def nn_zero_pad3d(*args, padding=None):
+def nn_zero_pad3d(padding):
     """Pads the last 3 dimensions with zeros.
 
     Args:
@@ -2574,10 +2574,10 @@ def nn_zero_pad3d(*args, padding=None):
         The module.
     """
     try:
-        padding_c = read_sizes(args, padding)
+        padding_c = int_list(padding, 6)
         out = py_nn_zero_pad3d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, nn_zero_pad3d, "ZeroPad3d", "padding:i64[1]", given_sizes(args, padding))
+        return otherwise(error, nn_zero_pad3d, "ZeroPad3d", "padding:i64[1]", padding)
     return Module.own(out)
 
 
@@ -2635,7 +2635,7 @@ def nn_constant_pad3d(padding, value):
     return Module.own(out)
 
 
-def nn_reflection_pad1d(*args, padding=None):
+def nn_reflection_pad1d(padding):
     """Pads the last dimension with the elements in a mirror on the last one.
 
     Args:
@@ -2645,14 +2645,14 @@ def nn_reflection_pad1d(*args, padding=None):
         The module.
     """
     try:
-        padding_c = read_sizes(args, padding)
+        padding_c = int_list(padding, 2)
         out = py_nn_reflection_pad1d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, nn_reflection_pad1d, "ReflectionPad1d", "padding:i64[1]", given_sizes(args, padding))
+        return otherwise(error, nn_reflection_pad1d, "ReflectionPad1d", "padding:i64[1]", padding)
     return Module.own(out)
 
 
-def nn_reflection_pad2d(*args, padding=None):
+def nn_reflection_pad2d(padding):
     """Pads the last 2 dimensions with the elements in a mirror on the last one.
 
     Args:
@@ -2662,14 +2662,14 @@ def nn_reflection_pad2d(*args, padding=None):
         The module.
     """
     try:
-        padding_c = read_sizes(args, padding)
+        padding_c = int_list(padding, 4)
         out = py_nn_reflection_pad2d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, nn_reflection_pad2d, "ReflectionPad2d", "padding:i64[1]", given_sizes(args, padding))
+        return otherwise(error, nn_reflection_pad2d, "ReflectionPad2d", "padding:i64[1]", padding)
     return Module.own(out)
 
 
-def nn_reflection_pad3d(*args, padding=None):
+def nn_reflection_pad3d(padding):
     """Pads the last 3 dimensions with the elements in a mirror on the last one.
 
     Args:
@@ -2679,14 +2679,14 @@ def nn_reflection_pad3d(*args, padding=None):
         The module.
     """
     try:
-        padding_c = read_sizes(args, padding)
+        padding_c = int_list(padding, 6)
         out = py_nn_reflection_pad3d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, nn_reflection_pad3d, "ReflectionPad3d", "padding:i64[1]", given_sizes(args, padding))
+        return otherwise(error, nn_reflection_pad3d, "ReflectionPad3d", "padding:i64[1]", padding)
     return Module.own(out)
 
 
-def nn_replication_pad1d(*args, padding=None):
+def nn_replication_pad1d(padding):
     """Pads the last dimension with the last element.
 
     Args:
@@ -2696,14 +2696,14 @@ def nn_replication_pad1d(*args, padding=None):
         The module.
     """
     try:
-        padding_c = read_sizes(args, padding)
+        padding_c = int_list(padding, 2)
         out = py_nn_replication_pad1d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, nn_replication_pad1d, "ReplicationPad1d", "padding:i64[1]", given_sizes(args, padding))
+        return otherwise(error, nn_replication_pad1d, "ReplicationPad1d", "padding:i64[1]", padding)
     return Module.own(out)
 
 
-def nn_replication_pad2d(*args, padding=None):
+def nn_replication_pad2d(padding):
     """Pads the last 2 dimensions with the last element.
 
     Args:
@@ -2713,14 +2713,14 @@ def nn_replication_pad2d(*args, padding=None):
         The module.
     """
     try:
-        padding_c = read_sizes(args, padding)
+        padding_c = int_list(padding, 4)
         out = py_nn_replication_pad2d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, nn_replication_pad2d, "ReplicationPad2d", "padding:i64[1]", given_sizes(args, padding))
+        return otherwise(error, nn_replication_pad2d, "ReplicationPad2d", "padding:i64[1]", padding)
     return Module.own(out)
 
 
-def nn_replication_pad3d(*args, padding=None):
+def nn_replication_pad3d(padding):
     """Pads the last 3 dimensions with the last element.
 
     Args:
@@ -2730,14 +2730,14 @@ def nn_replication_pad3d(*args, padding=None):
         The module.
     """
     try:
-        padding_c = read_sizes(args, padding)
+        padding_c = int_list(padding, 6)
         out = py_nn_replication_pad3d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, nn_replication_pad3d, "ReplicationPad3d", "padding:i64[1]", given_sizes(args, padding))
+        return otherwise(error, nn_replication_pad3d, "ReplicationPad3d", "padding:i64[1]", padding)
     return Module.own(out)
 
 
-def nn_circular_pad1d(*args, padding=None):
+def nn_circular_pad1d(padding):
     """Pads the last dimension with the elements from the other end on.
 
     Args:
@@ -2747,14 +2747,14 @@ def nn_circular_pad1d(*args, padding=None):
         The module.
     """
     try:
-        padding_c = read_sizes(args, padding)
+        padding_c = int_list(padding, 2)
         out = py_nn_circular_pad1d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, nn_circular_pad1d, "CircularPad1d", "padding:i64[1]", given_sizes(args, padding))
+        return otherwise(error, nn_circular_pad1d, "CircularPad1d", "padding:i64[1]", padding)
     return Module.own(out)
 
 
-def nn_circular_pad2d(*args, padding=None):
+def nn_circular_pad2d(padding):
     """Pads the last 2 dimensions with the elements from the other end on.
 
     Args:
@@ -2764,14 +2764,14 @@ def nn_circular_pad2d(*args, padding=None):
         The module.
     """
     try:
-        padding_c = read_sizes(args, padding)
+        padding_c = int_list(padding, 4)
         out = py_nn_circular_pad2d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, nn_circular_pad2d, "CircularPad2d", "padding:i64[1]", given_sizes(args, padding))
+        return otherwise(error, nn_circular_pad2d, "CircularPad2d", "padding:i64[1]", padding)
     return Module.own(out)
 
 
-def nn_circular_pad3d(*args, padding=None):
+def nn_circular_pad3d(padding):
     """Pads the last 3 dimensions with the elements from the other end on.
 
     Args:
@@ -2781,10 +2781,10 @@ def nn_circular_pad3d(*args, padding=None):
         The module.
     """
     try:
-        padding_c = read_sizes(args, padding)
+        padding_c = int_list(padding, 6)
         out = py_nn_circular_pad3d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, nn_circular_pad3d, "CircularPad3d", "padding:i64[1]", given_sizes(args, padding))
+        return otherwise(error, nn_circular_pad3d, "CircularPad3d", "padding:i64[1]", padding)
     return Module.own(out)
 
 
@@ -5251,8 +5251,12 @@ def get_deterministic():
     return out != 0
 
 
-def tensor_pin_memory(input):
-    """A copy in page-locked memory, from and to which GPUs copy without a detour."""
+def tensor_pin_memory(input, device=None):
+    """A copy in page-locked memory, from and to which GPUs copy without a detour.
+
+    Args:
+        device: Changes nothing.
+    """
     try:
         out = py_tensor_pin_memory(input)
     except BAD_ARGUMENTS as error:
@@ -5262,8 +5266,12 @@ def tensor_pin_memory(input):
     return out
 
 
-def tensor_is_pinned(input):
-    """Whether the tensor lies in memory that pin_memory allocated."""
+def tensor_is_pinned(input, device=None):
+    """Whether the tensor lies in memory that pin_memory allocated.
+
+    Args:
+        device: Changes nothing.
+    """
     try:
         out = py_tensor_is_pinned(input)
     except BAD_ARGUMENTS as error:
@@ -5683,22 +5691,23 @@ def linalg_solve_ex(A, B, *, left=True, check_errors=False, out=None):
     return linalg_solve_ex_result((wrap(out[0]), wrap(out[1])))
 
 
-def linalg_solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
-    """X of A @ X = B with a triangular A. Zeros on the diagonal are divided by.
+def linalg_solve_triangular(input=MISSING, B=MISSING, *, upper, left=True, unitriangular=False, out=None, **names):
+    """X of input @ X = B with a triangular input. Zeros on the diagonal are divided by.
 
     Args:
-        A: Triangular matrices [..., n, n]; the other triangle is not read.
         B: Right-hand sides [..., n, k].
-        upper: Whether A is upper triangular.
+        upper: Whether input is upper triangular.
         left: Whether the system is A @ X = B, not X @ A = B.
-        unitriangular: Whether A's diagonal counts as ones and is not read.
+        unitriangular: Whether the diagonal of input counts as ones and is not read.
     """
+    if names:
+        input, = by_own_names(linalg_solve_triangular, names, input=input)
     if out is not None:
-        return into(out, linalg_solve_triangular, A, B, upper=upper, left=left, unitriangular=unitriangular)
+        return into(out, linalg_solve_triangular, input, B, upper=upper, left=left, unitriangular=unitriangular)
     try:
-        out = py_linalg_solve_triangular(A, B, upper, left, unitriangular)
+        out = py_linalg_solve_triangular(input, B, upper, left, unitriangular)
     except BAD_ARGUMENTS as error:
-        return otherwise(error, linalg_solve_triangular, "solve_triangular", "A:tensor B:tensor upper:bool left:bool unitriangular:bool", A, B, upper, left, unitriangular)
+        return otherwise(error, linalg_solve_triangular, "solve_triangular", "input:tensor B:tensor upper:bool left:bool unitriangular:bool", input, B, upper, left, unitriangular)
     if out is None:
         raise fail()
     return out
@@ -5910,19 +5919,20 @@ def geqrf(input=MISSING, *, out=None, **names):
     return geqrf_result((wrap(out[0]), wrap(out[1])))
 
 
-def linalg_householder_product(A, tau, *, out=None):
+def linalg_householder_product(input=MISSING, tau=MISSING, *, out=None, **names):
     """The first n columns of the product of the reflectors.
 
     Args:
-        A: Reflectors as geqrf gives them, [..., m, n] with m >= n.
         tau: Their factors [..., k].
     """
+    if names:
+        input, = by_own_names(linalg_householder_product, names, input=input)
     if out is not None:
-        return into(out, linalg_householder_product, A, tau)
+        return into(out, linalg_householder_product, input, tau)
     try:
-        out = py_linalg_householder_product(A, tau)
+        out = py_linalg_householder_product(input, tau)
     except BAD_ARGUMENTS as error:
-        return otherwise(error, linalg_householder_product, "householder_product", "A:tensor tau:tensor", A, tau)
+        return otherwise(error, linalg_householder_product, "householder_product", "input:tensor tau:tensor", input, tau)
     if out is None:
         raise fail()
     return out
@@ -6120,12 +6130,11 @@ def linalg_matrix_rank(input=MISSING, *, atol=None, rtol=None, hermitian=False, 
     return out
 
 
-def linalg_lstsq(A, B, rcond=None, *, driver=None, out=None):
+def linalg_lstsq(input=MISSING, b=MISSING, rcond=None, *, driver=None, out=None, **names):
     """The X with the least norm of A @ X - B, and the least of its own.
 
     Args:
-        A: Matrices [..., m, n].
-        B: Right-hand sides [..., m, k], or vectors [..., m] where the shape says so.
+        b: Right-hand sides [..., m, k], or vectors [..., m] where the shape says so.
         rcond: Singular values up to it times the largest count as 0; absent: max(m, n)
             times the dtype's epsilon.
         driver: 'gelsy', as absent, 'gelsd', 'gelss' or 'gels': which of rank (all but gels)
@@ -6135,14 +6144,16 @@ def linalg_lstsq(A, B, rcond=None, *, driver=None, out=None):
         X, the sums of squares that remain if m > n and the rank is n, the rank and the
         singular values.
     """
+    if names:
+        input, = by_own_names(linalg_lstsq, names, input=input)
     if out is not None:
         need_tuple("linalg_lstsq", out, 4)
-        return into(out, linalg_lstsq, A, B, rcond, driver=driver)
+        return into(out, linalg_lstsq, input, b, rcond, driver=driver)
     try:
         out = ffi_new("int64_t[4]")
-        status = py_linalg_lstsq(A, B, rcond is not None, 0.0 if rcond is None else rcond, NULL if driver is None else c_string(driver), out)
+        status = py_linalg_lstsq(input, b, rcond is not None, 0.0 if rcond is None else rcond, NULL if driver is None else c_string(driver), out)
     except BAD_ARGUMENTS as error:
-        return otherwise(error, linalg_lstsq, "lstsq", "A:tensor B:tensor rcond:f64? driver:str?", A, B, rcond, driver)
+        return otherwise(error, linalg_lstsq, "lstsq", "input:tensor b:tensor rcond:f64? driver:str?", input, b, rcond, driver)
     if status:
         raise fail()
     return linalg_lstsq_result((wrap(out[0]), wrap(out[1]), wrap(out[2]), wrap(out[3])))
@@ -6238,21 +6249,22 @@ def linalg_tensorinv(input=MISSING, ind=2, *, out=None, **names):
     return out
 
 
-def linalg_tensorsolve(A, B, dims=None, *, out=None):
-    """X of tensordot(A, X, X.ndim) = B.
+def linalg_tensorsolve(input=MISSING, other=MISSING, dims=None, *, out=None, **names):
+    """X of tensordot(input, X, X.ndim) = other.
 
     Args:
-        A: A tensor whose sizes behind those of B have the product of B's.
-        B: The right-hand side.
-        dims: Dimensions of A that are moved to its end first.
+        other: The right-hand side.
+        dims: Dimensions of input that are moved to its end first.
     """
+    if names:
+        input, other, = by_own_names(linalg_tensorsolve, names, input=input, other=other)
     if out is not None:
-        return into(out, linalg_tensorsolve, A, B, dims)
+        return into(out, linalg_tensorsolve, input, other, dims)
     try:
         dims_c, dims_c_n = optional_ints(dims, 0)
-        out = py_linalg_tensorsolve(A, B, dims_c, dims_c_n)
+        out = py_linalg_tensorsolve(input, other, dims_c, dims_c_n)
     except BAD_ARGUMENTS as error:
-        return otherwise(error, linalg_tensorsolve, "tensorsolve", "A:tensor B:tensor dims:i64[]?", A, B, dims)
+        return otherwise(error, linalg_tensorsolve, "tensorsolve", "input:tensor other:tensor dims:i64[]?", input, other, dims)
     if out is None:
         raise fail()
     return out
@@ -7369,14 +7381,18 @@ def matmul(input=MISSING, other=MISSING, *, out=None, **names):
     return out
 
 
-def mm(input=MISSING, mat2=MISSING, *, out=None, **names):
+def mm(input=MISSING, mat2=MISSING, out_dtype=None, *, out=None, **names):
     """Product of two matrices: [n, k] and [k, m] make [n, m].
 
     Args:
         mat2: The second factor.
+        out_dtype: The result's dtype, to which factors of 16 bits are converted first:
+            float32, or their own.
     """
     if names:
         input, = by_own_names(mm, names, input=input)
+    if out_dtype is not None:
+        return wide_product(mm, out_dtype, (input, mat2), out=out)
     if out is not None:
         return into(out, mm, input, mat2)
     try:
@@ -7388,14 +7404,18 @@ def mm(input=MISSING, mat2=MISSING, *, out=None, **names):
     return out
 
 
-def bmm(input=MISSING, mat2=MISSING, *, out=None, **names):
+def bmm(input=MISSING, mat2=MISSING, out_dtype=None, *, out=None, **names):
     """Products of matrices: [b, n, k] and [b, k, m] make [b, n, m].
 
     Args:
         mat2: The second factor.
+        out_dtype: The result's dtype, to which factors of 16 bits are converted first:
+            float32, or their own.
     """
     if names:
         input, = by_own_names(bmm, names, input=input)
+    if out_dtype is not None:
+        return wide_product(bmm, out_dtype, (input, mat2), out=out)
     if out is not None:
         return into(out, bmm, input, mat2)
     try:
@@ -7407,17 +7427,21 @@ def bmm(input=MISSING, mat2=MISSING, *, out=None, **names):
     return out
 
 
-def baddbmm(input=MISSING, batch1=MISSING, batch2=MISSING, *, beta=1, alpha=1, out=None, **names):
+def baddbmm(input=MISSING, batch1=MISSING, batch2=MISSING, out_dtype=None, *, beta=1, alpha=1, out=None, **names):
     """beta * input + alpha * (batch1 @ batch2), matrix by matrix.
 
     Args:
         batch1: The first factors [b, n, k].
         batch2: The second factors [b, k, m].
+        out_dtype: The result's dtype, to which factors of 16 bits are converted first:
+            float32, or their own.
         beta: Factor of input; 0 ignores it, NaN and all.
         alpha: Factor of the product.
     """
     if names:
         input, = by_own_names(baddbmm, names, input=input)
+    if out_dtype is not None:
+        return wide_product(baddbmm, out_dtype, (input, batch1, batch2), beta=beta, alpha=alpha, out=out)
     if out is not None:
         return into(out, baddbmm, input, batch1, batch2, beta=beta, alpha=alpha)
     try:
@@ -7596,17 +7620,21 @@ def dot(input=MISSING, tensor=MISSING, *, out=None, **names):
     return out
 
 
-def addmm(input=MISSING, mat1=MISSING, mat2=MISSING, *, beta=1, alpha=1, out=None, **names):
+def addmm(input=MISSING, mat1=MISSING, mat2=MISSING, out_dtype=None, *, beta=1, alpha=1, out=None, **names):
     """beta * input + alpha * (mat1 @ mat2).
 
     Args:
         mat1: The first factor [n, k].
         mat2: The second factor [k, m].
+        out_dtype: The result's dtype, to which factors of 16 bits are converted first:
+            float32, or their own.
         beta: Factor of input; 0 ignores it, NaN and all.
         alpha: Factor of the product.
     """
     if names:
         input, = by_own_names(addmm, names, input=input)
+    if out_dtype is not None:
+        return wide_product(addmm, out_dtype, (input, mat1, mat2), beta=beta, alpha=alpha, out=out)
     if out is not None:
         return into(out, addmm, input, mat1, mat2, beta=beta, alpha=alpha)
     try:
@@ -7931,21 +7959,20 @@ def trace(input=MISSING, *, out=None, **names):
     return out
 
 
-def linalg_diagonal(input=MISSING, *, offset=0, dim1=-2, dim2=-1, **names):
+def linalg_diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     """The diagonals of matrices, as a view.
 
     Args:
+        A: Matrices [..., n, m].
         offset: Which diagonal: 0 is the main one.
         dim1: The first dimension of the matrices.
         dim2: The second dimension of the matrices.
     """
-    if names:
-        input, = by_own_names(linalg_diagonal, names, input=input)
     try:
-        out = py_linalg_diagonal(input, offset, dim1, dim2)
+        out = py_linalg_diagonal(A, offset, dim1, dim2)
     except BAD_ARGUMENTS as error:
-        return otherwise(error, linalg_diagonal, "diagonal", "input:tensor offset:i64 dim1:i64 dim2:i64", input, offset, dim1, dim2)
-    return wrap_or(out, input)
+        return otherwise(error, linalg_diagonal, "diagonal", "A:tensor offset:i64 dim1:i64 dim2:i64", A, offset, dim1, dim2)
+    return wrap_or(out, A)
 
 
 def linalg_cross(input=MISSING, other=MISSING, *, dim=-1, out=None, **names):
@@ -8990,7 +9017,7 @@ def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
     return out
 
 
-def softmax(input=MISSING, dim=MISSING, *, dtype=None, out=None, **names):
+def softmax(input=MISSING, dim=MISSING, dtype=None, *, out=None, **names):
     """exp(input) / sum(exp(input)) along a dimension, without overflow.
 
     Args:
@@ -9000,7 +9027,7 @@ def softmax(input=MISSING, dim=MISSING, *, dtype=None, out=None, **names):
     if names:
         input, dim, = by_own_names(softmax, names, input=input, dim=dim)
     if out is not None:
-        return into(out, softmax, input, dim, dtype=dtype)
+        return into(out, softmax, input, dim, dtype)
     try:
         out = py_softmax(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
@@ -9010,7 +9037,7 @@ def softmax(input=MISSING, dim=MISSING, *, dtype=None, out=None, **names):
     return out
 
 
-def log_softmax(input=MISSING, dim=MISSING, *, dtype=None, out=None, **names):
+def log_softmax(input=MISSING, dim=MISSING, dtype=None, *, out=None, **names):
     """log(softmax(input)), without overflow.
 
     Args:
@@ -9020,7 +9047,7 @@ def log_softmax(input=MISSING, dim=MISSING, *, dtype=None, out=None, **names):
     if names:
         input, dim, = by_own_names(log_softmax, names, input=input, dim=dim)
     if out is not None:
-        return into(out, log_softmax, input, dim, dtype=dtype)
+        return into(out, log_softmax, input, dim, dtype)
     try:
         out = py_log_softmax(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
@@ -10226,7 +10253,7 @@ def clamp_(input, min=None, max=None):
     return input
 
 
-def add(input=MISSING, other=MISSING, old=None, *, alpha=1, out=None, **names):
+def add(input=MISSING, other=MISSING, third=None, *, alpha=1, out=None, **names):
     """input + alpha * other.
 
     Args:
@@ -10235,8 +10262,8 @@ def add(input=MISSING, other=MISSING, old=None, *, alpha=1, out=None, **names):
     """
     if names:
         input, other, = by_own_names(add, names, input=input, other=other)
-    if old is not None:
-        return alpha_first(add, input, other, old, alpha, out=out)
+    if third is not None:
+        return alpha_by_position(add, input, other, third, alpha, out=out)
     if out is not None:
         return into(out, add, input, other, alpha=alpha)
     try:
@@ -10252,7 +10279,7 @@ def add(input=MISSING, other=MISSING, old=None, *, alpha=1, out=None, **names):
     return out
 
 
-def add_(input=MISSING, other=MISSING, old=None, *, alpha=1, **names):
+def add_(input=MISSING, other=MISSING, third=None, *, alpha=1, **names):
     """In-place version of `add`.
 
     Args:
@@ -10261,8 +10288,8 @@ def add_(input=MISSING, other=MISSING, old=None, *, alpha=1, **names):
     """
     if names:
         input, other, = by_own_names(add_, names, input=input, other=other)
-    if old is not None:
-        return alpha_first(add_, input, other, old, alpha)
+    if third is not None:
+        return alpha_by_position(add_, input, other, third, alpha)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
@@ -10274,7 +10301,7 @@ def add_(input=MISSING, other=MISSING, old=None, *, alpha=1, **names):
     return input
 
 
-def sub(input=MISSING, other=MISSING, old=None, *, alpha=1, out=None, **names):
+def sub(input=MISSING, other=MISSING, third=None, *, alpha=1, out=None, **names):
     """input - alpha * other.
 
     Args:
@@ -10283,8 +10310,8 @@ def sub(input=MISSING, other=MISSING, old=None, *, alpha=1, out=None, **names):
     """
     if names:
         input, other, = by_own_names(sub, names, input=input, other=other)
-    if old is not None:
-        return alpha_first(sub, input, other, old, alpha, out=out)
+    if third is not None:
+        return alpha_by_position(sub, input, other, third, alpha, out=out)
     if out is not None:
         return into(out, sub, input, other, alpha=alpha)
     try:
@@ -10300,7 +10327,7 @@ def sub(input=MISSING, other=MISSING, old=None, *, alpha=1, out=None, **names):
     return out
 
 
-def sub_(input=MISSING, other=MISSING, old=None, *, alpha=1, **names):
+def sub_(input=MISSING, other=MISSING, third=None, *, alpha=1, **names):
     """In-place version of `sub`.
 
     Args:
@@ -10309,8 +10336,8 @@ def sub_(input=MISSING, other=MISSING, old=None, *, alpha=1, **names):
     """
     if names:
         input, other, = by_own_names(sub_, names, input=input, other=other)
-    if old is not None:
-        return alpha_first(sub_, input, other, old, alpha)
+    if third is not None:
+        return alpha_by_position(sub_, input, other, third, alpha)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
@@ -10322,7 +10349,7 @@ def sub_(input=MISSING, other=MISSING, old=None, *, alpha=1, **names):
     return input
 
 
-def rsub(input=MISSING, other=MISSING, *, alpha=1, out=None, **names):
+def rsub(input=MISSING, other=MISSING, third=None, *, alpha=1, out=None, **names):
     """other - alpha * input.
 
     Args:
@@ -10331,6 +10358,8 @@ def rsub(input=MISSING, other=MISSING, *, alpha=1, out=None, **names):
     """
     if names:
         input, other, = by_own_names(rsub, names, input=input, other=other)
+    if third is not None:
+        return alpha_by_position(rsub, input, other, third, alpha, out=out)
     if out is not None:
         return into(out, rsub, input, other, alpha=alpha)
     try:
@@ -13069,7 +13098,7 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
     return out
 
 
-def adaptive_avg_pool1d(input=MISSING, *args, output_size=None, out=None, **names):
+def adaptive_avg_pool1d(input=MISSING, output_size=MISSING, *, out=None, **names):
     """Mean of windows that are as equal as can be: of n elements and m windows, the i-th
     begins at floor(i * n / m) and ends before ceil((i + 1) * n / m).
 
@@ -13079,34 +13108,34 @@ def adaptive_avg_pool1d(input=MISSING, *args, output_size=None, out=None, **name
     if names:
         input, = by_own_names(adaptive_avg_pool1d, names, input=input)
     if out is not None:
-        return into(out, adaptive_avg_pool1d, input, output_size=read_sizes(args, output_size))
+        return into(out, adaptive_avg_pool1d, input, output_size)
     try:
-        output_size_c = read_sizes(args, output_size)
+        output_size_c = int_list(output_size, 1)
         out = py_adaptive_avg_pool1d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, adaptive_avg_pool1d, "adaptive_avg_pool1d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
+        return otherwise(error, adaptive_avg_pool1d, "adaptive_avg_pool1d", "input:tensor output_size:i64[1]", input, output_size)
     if out is None:
         raise fail()
     return out
 
 
-def adaptive_max_pool1d(input, *args, output_size=None):
+def adaptive_max_pool1d(input, output_size):
     """Maximum of the windows of adaptive_avg_pool1d.
 
     Args:
         output_size: How many windows there are, for each spatial dimension.
     """
     try:
-        output_size_c = read_sizes(args, output_size)
+        output_size_c = int_list(output_size, 1)
         out = py_adaptive_max_pool1d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, adaptive_max_pool1d, "adaptive_max_pool1d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
+        return otherwise(error, adaptive_max_pool1d, "adaptive_max_pool1d", "input:tensor output_size:i64[1]", input, output_size)
     if out is None:
         raise fail()
     return out
 
 
-def adaptive_max_pool1d_with_indices(input, *args, output_size=None):
+def adaptive_max_pool1d_with_indices(input, output_size):
     """Maximum of the windows of adaptive_avg_pool1d, and where they are, as
     max_pool1d_with_indices gives them.
 
@@ -13114,11 +13143,11 @@ def adaptive_max_pool1d_with_indices(input, *args, output_size=None):
         output_size: How many windows there are, for each spatial dimension.
     """
     try:
-        output_size_c = read_sizes(args, output_size)
+        output_size_c = int_list(output_size, 1)
         out = ffi_new("int64_t[2]")
         status = py_adaptive_max_pool1d_with_indices(input, output_size_c, len(output_size_c), out)
     except BAD_ARGUMENTS as error:
-        return otherwise(error, adaptive_max_pool1d_with_indices, "adaptive_max_pool1d_with_indices", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
+        return otherwise(error, adaptive_max_pool1d_with_indices, "adaptive_max_pool1d_with_indices", "input:tensor output_size:i64[1]", input, output_size)
     if status:
         raise fail()
     return adaptive_max_pool1d_with_indices_result((wrap(out[0]), wrap(out[1])))
@@ -13168,7 +13197,7 @@ def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_siz
     return out
 
 
-def adaptive_avg_pool2d(input, *args, output_size=None):
+def adaptive_avg_pool2d(input, output_size):
     """Mean of windows that are as equal as can be: of n elements and m windows, the i-th
     begins at floor(i * n / m) and ends before ceil((i + 1) * n / m).
 
@@ -13176,32 +13205,32 @@ def adaptive_avg_pool2d(input, *args, output_size=None):
         output_size: How many windows there are, for each spatial dimension.
     """
     try:
-        output_size_c = read_sizes(args, output_size)
+        output_size_c = int_list(output_size, 2)
         out = py_adaptive_avg_pool2d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, adaptive_avg_pool2d, "adaptive_avg_pool2d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
+        return otherwise(error, adaptive_avg_pool2d, "adaptive_avg_pool2d", "input:tensor output_size:i64[1]", input, output_size)
     if out is None:
         raise fail()
     return out
 
 
-def adaptive_max_pool2d(input, *args, output_size=None):
+def adaptive_max_pool2d(input, output_size):
     """Maximum of the windows of adaptive_avg_pool2d.
 
     Args:
         output_size: How many windows there are, for each spatial dimension.
     """
     try:
-        output_size_c = read_sizes(args, output_size)
+        output_size_c = int_list(output_size, 2)
         out = py_adaptive_max_pool2d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, adaptive_max_pool2d, "adaptive_max_pool2d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
+        return otherwise(error, adaptive_max_pool2d, "adaptive_max_pool2d", "input:tensor output_size:i64[1]", input, output_size)
     if out is None:
         raise fail()
     return out
 
 
-def adaptive_max_pool2d_with_indices(input, *args, output_size=None):
+def adaptive_max_pool2d_with_indices(input, output_size):
     """Maximum of the windows of adaptive_avg_pool2d, and where they are, as
     max_pool2d_with_indices gives them.
 
@@ -13209,11 +13238,11 @@ def adaptive_max_pool2d_with_indices(input, *args, output_size=None):
         output_size: How many windows there are, for each spatial dimension.
     """
     try:
-        output_size_c = read_sizes(args, output_size)
+        output_size_c = int_list(output_size, 2)
         out = ffi_new("int64_t[2]")
         status = py_adaptive_max_pool2d_with_indices(input, output_size_c, len(output_size_c), out)
     except BAD_ARGUMENTS as error:
-        return otherwise(error, adaptive_max_pool2d_with_indices, "adaptive_max_pool2d_with_indices", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
+        return otherwise(error, adaptive_max_pool2d_with_indices, "adaptive_max_pool2d_with_indices", "input:tensor output_size:i64[1]", input, output_size)
     if status:
         raise fail()
     return adaptive_max_pool2d_with_indices_result((wrap(out[0]), wrap(out[1])))
@@ -13263,7 +13292,7 @@ def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_siz
     return out
 
 
-def adaptive_avg_pool3d(input, *args, output_size=None):
+def adaptive_avg_pool3d(input, output_size):
     """Mean of windows that are as equal as can be: of n elements and m windows, the i-th
     begins at floor(i * n / m) and ends before ceil((i + 1) * n / m).
 
@@ -13271,32 +13300,32 @@ def adaptive_avg_pool3d(input, *args, output_size=None):
         output_size: How many windows there are, for each spatial dimension.
     """
     try:
-        output_size_c = read_sizes(args, output_size)
+        output_size_c = int_list(output_size, 3)
         out = py_adaptive_avg_pool3d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, adaptive_avg_pool3d, "adaptive_avg_pool3d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
+        return otherwise(error, adaptive_avg_pool3d, "adaptive_avg_pool3d", "input:tensor output_size:i64[1]", input, output_size)
     if out is None:
         raise fail()
     return out
 
 
-def adaptive_max_pool3d(input, *args, output_size=None):
+def adaptive_max_pool3d(input, output_size):
     """Maximum of the windows of adaptive_avg_pool3d.
 
     Args:
         output_size: How many windows there are, for each spatial dimension.
     """
     try:
-        output_size_c = read_sizes(args, output_size)
+        output_size_c = int_list(output_size, 3)
         out = py_adaptive_max_pool3d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        return otherwise(error, adaptive_max_pool3d, "adaptive_max_pool3d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
+        return otherwise(error, adaptive_max_pool3d, "adaptive_max_pool3d", "input:tensor output_size:i64[1]", input, output_size)
     if out is None:
         raise fail()
     return out
 
 
-def adaptive_max_pool3d_with_indices(input, *args, output_size=None):
+def adaptive_max_pool3d_with_indices(input, output_size):
     """Maximum of the windows of adaptive_avg_pool3d, and where they are, as
     max_pool3d_with_indices gives them.
 
@@ -13304,11 +13333,11 @@ def adaptive_max_pool3d_with_indices(input, *args, output_size=None):
         output_size: How many windows there are, for each spatial dimension.
     """
     try:
-        output_size_c = read_sizes(args, output_size)
+        output_size_c = int_list(output_size, 3)
         out = ffi_new("int64_t[2]")
         status = py_adaptive_max_pool3d_with_indices(input, output_size_c, len(output_size_c), out)
     except BAD_ARGUMENTS as error:
-        return otherwise(error, adaptive_max_pool3d_with_indices, "adaptive_max_pool3d_with_indices", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
+        return otherwise(error, adaptive_max_pool3d_with_indices, "adaptive_max_pool3d_with_indices", "input:tensor output_size:i64[1]", input, output_size)
     if status:
         raise fail()
     return adaptive_max_pool3d_with_indices_result((wrap(out[0]), wrap(out[1])))
@@ -18442,11 +18471,12 @@ def unsqueeze_(input=MISSING, dim=MISSING, **names):
     return input
 
 
-def expand(input, *args, size=None):
+def expand(input, *args, size=None, implicit=False):
     """Repeats dimensions of size 1 without a copy; dimensions may be added in front.
 
     Args:
         size: The new shape; -1 keeps a size.
+        implicit: Changes nothing.
     """
     try:
         size_c = read_sizes(args, size)
@@ -19397,7 +19427,7 @@ def arctanh_(input):
     return input
 
 
-def subtract(input=MISSING, other=MISSING, *, alpha=1, out=None, **names):
+def subtract(input=MISSING, other=MISSING, third=None, *, alpha=1, out=None, **names):
     """Another name of `sub`.
 
     Args:
@@ -19406,6 +19436,8 @@ def subtract(input=MISSING, other=MISSING, *, alpha=1, out=None, **names):
     """
     if names:
         input, other, = by_own_names(subtract, names, input=input, other=other)
+    if third is not None:
+        return alpha_by_position(subtract, input, other, third, alpha, out=out)
     if out is not None:
         return into(out, subtract, input, other, alpha=alpha)
     try:
@@ -19421,7 +19453,7 @@ def subtract(input=MISSING, other=MISSING, *, alpha=1, out=None, **names):
     return out
 
 
-def subtract_(input=MISSING, other=MISSING, *, alpha=1, **names):
+def subtract_(input=MISSING, other=MISSING, third=None, *, alpha=1, **names):
     """Another name of `sub_`.
 
     Args:
@@ -19430,6 +19462,8 @@ def subtract_(input=MISSING, other=MISSING, *, alpha=1, **names):
     """
     if names:
         input, other, = by_own_names(subtract_, names, input=input, other=other)
+    if third is not None:
+        return alpha_by_position(subtract_, input, other, third, alpha)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)

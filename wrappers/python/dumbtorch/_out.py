@@ -7,10 +7,14 @@ import sys
 import warnings
 
 from ._tensor_type import TensorBase
-from ._types import DTYPE
+from ._types import DTYPE, float32
 
 # What they give goes into a tensor of any shape that has as many elements.
 _SEQUENCES = ("arange", "linspace", "logspace", "range")
+# Those that PyTorch leaves to cat.
+_JOINING = (
+    "cat", "concat", "concatenate", "stack", "hstack", "vstack", "row_stack", "dstack", "column_stack",
+)  # fmt: skip
 
 
 def need_tuple(name: str, out, count: int | None = None) -> None:
@@ -27,6 +31,20 @@ def need_pair_along(name: str, out, *dims) -> None:
     """The same for a function that gives one result, or two along a dimension."""
     if any(d is not None and not isinstance(d, TensorBase) for d in dims):
         need_tuple(name, out, 2)
+
+
+def wide_product(function, out_dtype, tensors: tuple, **options):
+    """A product whose last two tensors are factors, in another dtype than theirs."""
+    ops, types = _modules()[0], {x.dtype for x in tensors[-2:] if isinstance(x, TensorBase)}
+    if all(isinstance(x, TensorBase) for x in tensors) and len(types) == 1:
+        (factors,) = types
+        is_wider = factors.itemsize == 2 and factors.is_floating_point and out_dtype is float32
+        if out_dtype is not factors and not is_wider:
+            raise RuntimeError(
+                "out_dtype must be the same as input dtype or fp32 for fp16/bf16 inputs"
+            )
+        tensors = tuple(ops.to(x, dtype=out_dtype) for x in tensors)
+    return _called(function, tensors, options)
 
 
 def compute_for(out, function, args: tuple, options: dict | None):
@@ -62,7 +80,7 @@ def finish(out, function, made):
                 f"{name}(): functions with out=... arguments don't support automatic differentiation, "
                 "but one of the arguments requires grad."
             )
-        _check_place(place, result)
+        _check_place(name, place, result)
     for place, result in zip(outs, results, strict=True):
         if name in _SEQUENCES and place.numel() == result.numel():
             result = ops.reshape(result, place.shape)
@@ -114,9 +132,13 @@ def _take_from(out, options: dict) -> None:
         options["device"] = out.device
 
 
-def _check_place(out, result) -> None:
+def _check_place(name: str, out, result) -> None:
     _, type_info = _modules()
     if result.dtype is not out.dtype and not type_info.can_cast(result.dtype, out.dtype):
+        if name in _JOINING:
+            raise TypeError(
+                f"torch.cat(): input types can't be cast to the desired output type {out.dtype.word}"
+            )
         raise RuntimeError(
             f"result type {result.dtype.word} can't be cast to the desired output type "
             f"{out.dtype.word}"

@@ -7,6 +7,8 @@ from . import _checked, _ops, _reductions, _types
 from ._complaints import MISSING
 from ._factors import FACTORS_FIRST
 from ._fill import copy_
+from ._named_results import result_type
+from ._out import need_tuple
 from ._runtime import shape_list
 from ._signatures import by_own_names, by_signature, need_input
 from ._tensor_type import TensorBase, into
@@ -194,10 +196,23 @@ def _split_method(input, split_size, dim=0, *, axis=None):
     return _ops.split(input, split_size, dim)
 
 
-def lu(A, pivot=True, get_infos=False):
+def lu(A, pivot=True, get_infos=False, out=None):
     """The older form of linalg.lu_factor: (LU, pivots), and codes of failure where they are asked for."""
+    count = 3 if get_infos else 2
+    if out is not None:
+        need_tuple("lu", out, count)
+        return into(tuple(out), _lu_method, A, pivot, get_infos)
+    made = _lu_method(A, pivot, get_infos)
+    return _FactorsAndInfo(made) if get_infos else made
+
+
+def _lu_method(A, pivot=True, get_infos=False):
+    """lu, whose results have no names."""
     factors, pivots, info = _ops.linalg_lu_factor_ex(A, pivot=pivot)
     return (factors, pivots, info) if get_infos else (factors, pivots)
+
+
+_FactorsAndInfo = result_type("_lu_with_info", "LU pivots info")
 
 
 def qr(input, some=True, *, out=None):
@@ -376,12 +391,13 @@ def repeat_interleave(input=MISSING, repeats=None, dim=None, *, output_size=None
 
 
 def tensor_split(
-    input=MISSING, indices_or_sections=None, dim=0, *, sections=None, indices=None, **names
-):
+    input=MISSING, indices_or_sections=None, dim=0, *, sections=None, indices=None,
+    tensor_indices_or_sections=None, **names,
+):  # fmt: skip
     """Pieces of nearly equal sizes, or those that begin at given places."""
     if names:
         input, dim = by_own_names(tensor_split, names, input=input, dim=dim)
-    given = _one_of(indices_or_sections, sections, indices)
+    given = _one_of(indices_or_sections, sections, indices, tensor_indices_or_sections)
     if isinstance(given, TensorBase):
         if given.dim() > 1:
             raise RuntimeError(
@@ -399,23 +415,28 @@ def tensor_split(
     return _ops.split_sections(input, given, dim)
 
 
-def hsplit(input, indices_or_sections=None, *, sections=None, indices=None):
+def hsplit(input, *indices_or_sections, sections=None, indices=None):
     """Splits dimension 1, of a vector dimension 0."""
-    given = _one_of(indices_or_sections, sections, indices)
+    given = _parts_of(indices_or_sections, sections, indices)
     is_vector = isinstance(input, TensorBase) and input.ndim == 1
     return _split_along(_ops.hsplit, input, given, 0 if is_vector else 1)
 
 
-def vsplit(input, indices_or_sections=None, *, sections=None, indices=None):
+def vsplit(input, *indices_or_sections, sections=None, indices=None):
     """Splits dimension 0 of two or more."""
-    given = _one_of(indices_or_sections, sections, indices)
+    given = _parts_of(indices_or_sections, sections, indices)
     return _split_along(_ops.vsplit, input, given, 0)
 
 
-def dsplit(input, indices_or_sections=None, *, sections=None, indices=None):
+def dsplit(input, *indices_or_sections, sections=None, indices=None):
     """Splits dimension 2 of three or more."""
-    given = _one_of(indices_or_sections, sections, indices)
+    given = _parts_of(indices_or_sections, sections, indices)
     return _split_along(_ops.dsplit, input, given, 2)
+
+
+def _parts_of(listed: tuple, sections, indices):
+    """The argument that was given; indices may come one by one."""
+    return listed if len(listed) > 1 else _one_of(*listed, sections, indices)
 
 
 def _one_of(*given):
@@ -509,9 +530,10 @@ METHODS = {
         *(nonzero, scatter, scatter_, round, round_),
         *(repeat_interleave, tensor_split, hsplit, vsplit, dsplit),
         *(unique, unique_consecutive),
-        *(bernoulli, bernoulli_, random_, lu, qr, pinverse),
+        *(bernoulli, bernoulli_, random_, qr, pinverse),
         *(uniform_, resize_, resize_as_, copy_, roll),
     )
 }
 METHODS["split"], METHODS["where"], METHODS["view"] = _split_method, _where_method, _view_method
+METHODS["lu"] = _lu_method
 METHODS |= {"polygamma": _polygamma_method} | FACTORS_FIRST | _checked.METHODS | _reductions.METHODS

@@ -103,7 +103,7 @@ def _spread(function, input, dim, unbiased, keepdim, correction, out, names):
     return function(input, dim, correction=correction, keepdim=keepdim, out=out, **names)
 
 
-def norm(input=MISSING, p="fro", dim=None, keepdim=False, dtype=None, *, out=None, **names):
+def norm(input=MISSING, p="fro", dim=None, keepdim=False, out=None, dtype=None, **names):
     """Vector norm; "fro" is the 2-norm, of at most two dimensions if they are named."""
     if names:
         input, dim, keepdim = by_own_names(norm, names, input=input, dim=dim, keepdim=keepdim)
@@ -119,5 +119,11 @@ def norm(input=MISSING, p="fro", dim=None, keepdim=False, dtype=None, *, out=Non
     return _ops.norm(input, 2 if order is None else order, dim, keepdim, dtype=dtype, out=out)
 
 
-METHODS = {f.__name__: f for f in (max, min, median, nanmedian, var, std, norm)}
-FUNCTIONS = METHODS | {f.__name__: f for f in (var_mean, std_mean)}
+def _norm_method(input, p="fro", dim=None, keepdim=False, dtype=None, **names):
+    """norm, which has no `out` as a method."""
+    return norm(input, p, dim, keepdim, dtype=dtype, **names)
+
+
+METHODS = {f.__name__: f for f in (max, min, median, nanmedian, var, std)}
+FUNCTIONS = METHODS | {f.__name__: f for f in (var_mean, std_mean, norm)}
+METHODS["norm"] = _norm_method

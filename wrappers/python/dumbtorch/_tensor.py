@@ -367,7 +367,8 @@ class GradFn:
         self._node = node
 
     def name(self) -> str:
-        return self._node.name()
+        name = self._node.name()
+        return f"torch::autograd::{name}" if name == "AccumulateGrad" else name
 
     @property
     def next_functions(self) -> tuple:

@@ -63,6 +63,10 @@ class TensorNames(TensorBase):
     def is_nonzero(self) -> bool:
         return bool(self)
 
+    def is_set_to(self, tensor) -> bool:
+        """Whether both look at the same memory in the same way."""
+        return _ops.tensor_is_set_to(self, tensor)
+
     def is_same_size(self, other) -> bool:
         return self.shape == other.shape
 
@@ -272,8 +276,9 @@ class TensorNames(TensorBase):
     stft = _spectral.stft
     adjoint = _of_complex.adjoint
     angle = _of_complex.angle
-    conj = conj_physical = resolve_conj = resolve_neg = _of_complex.conj
-    is_conj = is_neg = _of_complex.is_conj
+    conj = conj_physical = _of_complex.conj
+    resolve_conj, resolve_neg = _of_complex.resolve_conj, _of_complex.resolve_neg
+    is_conj, is_neg = _of_complex.is_conj, _of_complex.is_neg
 
 
 class _SharedMemory(mmap.mmap):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 
 from . import _ops
+from ._complaints import need_tensor
 from ._tensor_type import TensorBase
 from ._types import DTYPE, bfloat16, bool_, dtype, float16, float32, float64, int64
 
@@ -101,12 +102,15 @@ def promote_types(type1, type2) -> dtype:
     return _ops.cat([one, other]).dtype
 
 
-def result_type(tensor1, tensor2) -> dtype:
+def result_type(tensor=None, other=None, *, scalar=None, scalar1=None, scalar2=None) -> dtype:
     """The dtype of an operation on two tensors or numbers: tensors with dimensions decide first, then
     those without, then numbers."""
-    if not isinstance(tensor1, TensorBase) and not isinstance(tensor2, TensorBase):
-        return promote_types(_dtype_of_number(tensor1), _dtype_of_number(tensor2))
-    one, other = _small(tensor1), _small(tensor2)
+    given = [x for x in (tensor, other, scalar, scalar1, scalar2) if x is not None]
+    if len(given) != 2:
+        raise TypeError(f"result_type() takes two tensors or numbers, not {len(given)}")
+    if not any(isinstance(x, TensorBase) for x in given):
+        return promote_types(*map(_dtype_of_number, given))
+    one, other = map(_small, given)
     if not isinstance(one, TensorBase):
         one, other = other, one
     return _ops.add(one, other).dtype
@@ -135,34 +139,27 @@ def can_cast(from_, to) -> bool:
 
 def is_floating_point(input) -> bool:
     """Whether a tensor's dtype is a floating-point one."""
-    return _tensor("is_floating_point", input).dtype.is_floating_point
+    return need_tensor("is_floating_point", input).dtype.is_floating_point
 
 
 def is_complex(input) -> bool:
     """Whether a tensor's dtype is a complex one: there are none."""
-    return _tensor("is_complex", input).dtype.is_complex
+    return need_tensor("is_complex", input).dtype.is_complex
 
 
 def is_signed(input) -> bool:
     """Whether a tensor's dtype holds negative numbers."""
-    return _tensor("is_signed", input).dtype.is_signed
+    return need_tensor("is_signed", input).dtype.is_signed
 
 
 def is_nonzero(input) -> bool:
     """Whether the only element of a tensor is not 0."""
-    return bool(_tensor("is_nonzero", input))
+    return bool(need_tensor("is_nonzero", input))
 
 
 def is_same_size(input, other) -> bool:
     """Whether two tensors have one shape."""
-    return _tensor("is_same_size", input).shape == other.shape
-
-
-def _tensor(function: str, input):
-    if not isinstance(input, TensorBase):
-        kind = type(input).__name__
-        raise TypeError(f"{function}(): argument 'input' (position 1) must be Tensor, not {kind}")
-    return input
+    return need_tensor("is_same_size", input).shape == other.shape
 
 
 def typename(obj) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 
+from ._tensor_type import TensorBase
+
 always = False
 _given: set[str] = set()
 
@@ -65,7 +67,9 @@ def warn_of_old_form(function, are_tensors, factors, stacklevel: int = 4) -> Non
     """PyTorch's warning of a form where factors stand by position; of what writes in place it is the method's."""
     in_place = function.__name__.endswith("_")
     code = function.__code__
-    names = [name for name in code.co_varnames[: code.co_argcount] if name != "old"]
+    names = [
+        name for name in code.co_varnames[: code.co_argcount] if name not in ("third", "out_dtype")
+    ]
     tensors = [f"Tensor {name}" for name in names]
     rest = [] if in_place else ["Tensor out = None"]
     given = {True: iter(tensors), False: (f"Number {name}" for name in factors)}
@@ -85,9 +89,16 @@ def warn_of_old_form(function, are_tensors, factors, stacklevel: int = 4) -> Non
     )
 
 
-def alpha_first(function, input, alpha, other, given, **options):
-    """PyTorch's old form add(input, alpha, other), where alpha is not given by name as well."""
+def alpha_by_position(function, input, second, third, given, **options):
+    """f(input, number, alpha), and of add and sub the old form f(input, alpha, other), where alpha is not given by
+    name as well."""
+    name = function.__name__
     if given != 1:
-        raise TypeError(f"{function.__name__}() got multiple values for argument 'alpha'")
+        raise TypeError(f"{name}() got multiple values for argument 'alpha'")
+    is_old = name.rstrip("_") in ("add", "sub")
+    if isinstance(second, TensorBase) or (isinstance(third, TensorBase) and not is_old):
+        raise TypeError(f"{name}() takes 2 positional arguments but 3 were given")
+    if not is_old:
+        return function(input, second, alpha=third, **options)
     warn_of_old_form(function, (True, False, True), ("alpha",), stacklevel=5)
-    return function(input, other, alpha=alpha, **options)
+    return function(input, third, alpha=second, **options)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from . import cuda
+from . import _missing, cuda
 from ._types import device
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = ["current_accelerator", "current_device_idx", "current_device_index", "current_stream",
            "device_count", "empty_cache", "is_available", "max_memory_allocated",

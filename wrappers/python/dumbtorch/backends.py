@@ -6,7 +6,9 @@ import sys
 from contextlib import contextmanager
 from types import ModuleType
 
-from . import _ops
+from . import _missing, _ops
+
+__getattr__ = _missing.getattr_of(__name__)
 
 
 class _Module(ModuleType):
@@ -16,6 +18,9 @@ class _Module(ModuleType):
     def __init__(self, name: str):
         super().__init__(f"{__name__}.{name}", type(self).__doc__)
         sys.modules[self.__name__] = self
+
+    def __getattr__(self, name: str):
+        return _missing.getattr_of(self.__name__)(name)
 
 
 class _Part(_Module):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from . import _missing
+
+__getattr__ = _missing.getattr_of(__name__)
+
 __all__ = ["compile", "cudagraph_mark_step_begin", "disable", "is_compiling",
            "is_dynamo_compiling", "reset"]  # fmt: skip
 

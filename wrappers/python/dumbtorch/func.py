@@ -21,8 +21,10 @@ from .utils._pytree import describe, tree_flatten, tree_map, tree_structure, tre
 
 __getattr__ = _missing.getattr_of(__name__)
 
-__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
-           "replace_all_batch_norm_modules_", "stack_module_state", "value_and_grad", "vjp", "vmap"]  # fmt: skip
+__all__ = [
+    "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
+    "replace_all_batch_norm_modules_", "stack_module_state", "value_and_grad", "vjp", "vmap",
+]  # fmt: skip
 
 
 class _Level(threading.local):
@@ -356,6 +358,16 @@ class _Forward:
     def _along(self, grads: tuple, directions: tuple, again: bool) -> list:
         found = _gradients(grads, self.weights, directions, self.made.keep, again)
         return [_ops.zeros_like(w) if g is None else g for g, w in zip(found, self.weights)]
+
+
+def functionalize(func, *, remove="mutations"):
+    """The function itself: it gives the same without changes in place as with them."""
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError(
+            "functionalize(f, remove='mutations'): Valid options for inputs are: "
+            "functionalize(f, remove='mutations'), or functionalize(f, remove='mutations_and_views')."
+        )
+    return func
 
 
 def linearize(func, *primals):

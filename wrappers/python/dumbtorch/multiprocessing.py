@@ -8,6 +8,10 @@ import multiprocessing.connection as _connection
 import traceback as _traceback
 from multiprocessing import *  # noqa: F403
 
+from . import _missing
+
+__getattr__ = _missing.getattr_of(__name__)
+
 _STRATEGY = "file_system"
 
 

@@ -10,7 +10,9 @@ import warnings
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from . import _ops
+from . import _missing, _ops
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = [
     "ProfilerAction",

@@ -6,11 +6,13 @@ import os
 from contextlib import contextmanager
 from weakref import WeakSet
 
-from . import _ops
+from . import _missing, _ops
 from ._native import lib
 from ._runtime import device_parts, fail
 from ._tensor_type import TensorBase
 from ._types import device, int64, uint8
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = ["Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed",
            "manual_seed", "seed", "set_rng_state"]  # fmt: skip
@@ -43,6 +45,14 @@ class Generator(_ops.Generator):
         """Continues where get_state was called."""
         super().set_state(_numbers_of(new_state))
         return self
+
+    def get_offset(self) -> int:
+        """Refused, as PyTorch's of the CPU: the state has no such part."""
+        raise RuntimeError(f"{self.device.type.upper()} Generator does not use offset")
+
+    def set_offset(self, offset) -> None:
+        """Refused, as get_offset."""
+        self.get_offset()
 
     def seed(self) -> int:
         """Starts the sequence for a seed from the system."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 
-from . import _ops
+from . import _missing, _ops
 from ._runtime import CancelledError
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = ["CancelledError", "load_file", "load_model", "safe_open", "save_file", "save_model"]
 

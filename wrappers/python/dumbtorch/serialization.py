@@ -14,11 +14,13 @@ import io
 import os
 import stat
 
-from . import _ops, safetensors
+from . import _missing, _ops, safetensors
 from ._creation import frombuffer
 from ._native import ffi, lib
 from ._runtime import NULL, keep_alive, wrap
 from ._types import WITHOUT, bool_, device, uint8
+
+__getattr__ = _missing.getattr_of(__name__)
 
 _MAGIC = 0x1950A86A20F9469CFC6C  # files before PyTorch 1.6 begin with it
 _LEGACY_PROTOCOL = 1001

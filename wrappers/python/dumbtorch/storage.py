@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from . import _ops
+from . import _missing, _ops
 from ._tensor_type import TensorBase
 from ._types import DTYPE, bool_, uint8
 from ._types import dtype as _dtype
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = ["TypedStorage", "UntypedStorage", "is_storage"]
 

@@ -6,8 +6,10 @@ import os
 from collections.abc import Sequence
 from typing import IO
 
-from . import Size, Tensor, device, dtype, layout
+from . import Size, Tensor, _missing, device, dtype, layout
 from .storage import UntypedStorage as Storage
+
+__getattr__ = _missing.getattr_of(__name__)
 
 Number = int | float | bool
 Device = device | str | int | None

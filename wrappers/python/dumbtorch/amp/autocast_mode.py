@@ -6,9 +6,11 @@ import functools
 import warnings
 from collections.abc import Mapping
 
-from .. import _ops
+from .. import _missing, _ops
 from .._tensor_type import TensorBase
 from .._types import dtype as _dtype
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 

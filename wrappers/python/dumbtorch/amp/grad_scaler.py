@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import functools
 import warnings
+from collections.abc import Iterable
 
-from .. import _ops
+from .. import _missing, _ops
+from .._tensor_type import TensorBase
 from .._types import float16, float32, int32
 from ..autograd.grad_mode import no_grad
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = ["GradScaler"]
 
@@ -58,11 +62,14 @@ class GradScaler:
             )
 
     def scale(self, outputs):
-        """A tensor, or the tensors of a list or a tuple, times the scale."""
+        """A tensor, or those of an iterable, times the scale."""
         if not self._enabled:
             return outputs
-        if isinstance(outputs, (list, tuple)):
-            return type(outputs)(map(self.scale, outputs))
+        if isinstance(outputs, Iterable) and not isinstance(outputs, TensorBase):
+            scaled = map(self.scale, outputs)
+            return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled
+        if not isinstance(outputs, TensorBase):
+            raise ValueError("outputs must be a Tensor or an iterable of Tensors")
         self._place_on(outputs.device)
         return outputs * self._scale.to(outputs.device)
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from .. import _missing
+
+__getattr__ = _missing.getattr_of(__name__)
+
 
 def _refuse(name: str):
     raise NotImplementedError(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 
-from .. import _ops
+from .. import _missing, _ops
 from .._tensor_type import Callback, TensorBase, own
 from .grad_mode import no_grad
+
+__getattr__ = _missing.getattr_of(__name__)
 
 
 class Context:
@@ -276,7 +278,7 @@ class _Backward:
         out = []
         for i, (is_tensor, g) in enumerate(zip(self.is_tensor, result, strict=False)):
             if g is not None and not isinstance(g, TensorBase):
-                raise TypeError(f"expected Variable or None (got {type(g).__name__})")
+                raise RuntimeError(f"expected Variable or None (got {type(g).__name__})")
             if is_tensor:
                 out.append(g)
             elif g is not None:

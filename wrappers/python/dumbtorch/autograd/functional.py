@@ -95,12 +95,21 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
     return call.show_outputs(), call.show(out, call.many_inputs)
 
 
+_STRATEGIES = ("forward-mode", "reverse-mode")
+_WANTED = 'Expected strategy to be either "forward-mode" or "reverse-mode".'
+
+
 def jacobian(
     func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"
 ):
     """The derivatives of each element of the outputs by each of the inputs: for output o and input i a
     tensor of shape o.shape + i.shape. A backward for each element of the outputs; `vectorize` and
     `strategy` change nothing."""
+    if strategy not in _STRATEGIES:
+        raise AssertionError(
+            f'{_WANTED} Hint: If your function has more outputs than inputs, "forward-mode" tends to be more '
+            'performant. Otherwise, prefer to use "reverse-mode".'
+        )
     with enable_grad():
         call = _Call("jacobian", func, inputs, create_graph, strict)
         if strict and vectorize:
@@ -124,6 +133,8 @@ def hessian(
     """The second derivatives of a function that gives one number: for inputs i and j a tensor of shape
     i.shape + j.shape."""
     many, inputs = _tuple("inputs", "hessian", inputs)
+    if outer_jacobian_strategy not in _STRATEGIES:
+        raise AssertionError(_WANTED)
 
     def number(*given):
         out = func(*given)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 
-from .. import _ops
+from .. import _missing, _ops
 from .._native import lib
+
+__getattr__ = _missing.getattr_of(__name__)
 
 
 class _GradMode:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from .. import _ops
+from .. import _missing, _ops
 from ..profiler import EventList, ProfilerActivity, record_function
 from ..profiler import profile as _Profile
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = ["emit_nvtx", "profile", "record_function"]
 

@@ -1,6 +1,9 @@
 """torch.cpu.amp: the names that torch.amp had for the CPU alone."""
 
+from .. import _missing
 from ..amp import of_device
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = ["GradScaler", "autocast"]
 

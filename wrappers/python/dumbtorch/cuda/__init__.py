@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import OrderedDict
 from contextlib import contextmanager
 
-from .. import _graph, _ops
+from .. import _graph, _missing, _ops
 from .._runtime import OutOfMemoryError as _OutOfMemoryError
 from .._typed_tensors import TYPES
 from .._types import device as _device
 from ..random import default_generator
 from . import amp as amp
 from . import nvtx as nvtx
+
+__getattr__ = _missing.getattr_of(__name__)
 
 CUDAGraph = _graph.Graph
 

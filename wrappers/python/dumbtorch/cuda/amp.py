@@ -2,8 +2,10 @@
 
 import functools
 
-from .. import amp
+from .. import _missing, amp
 from ..amp import of_device
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 

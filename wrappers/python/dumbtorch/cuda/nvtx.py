@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 
-from .. import _ops
+from .. import _missing, _ops
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = ["mark", "range", "range_end", "range_pop", "range_push", "range_start"]
 

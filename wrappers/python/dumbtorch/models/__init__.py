@@ -6,9 +6,12 @@ of weights is read with `safetensors.load_file` or `torch.load`. The networks ar
 capi/schema/models.toml, which other languages have as well.
 """
 
+from .. import _missing
 from . import networks
 from .drawing import draw_graph, graph_dot
 from .networks import *  # noqa: F403
 from .summary import summary
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = ["draw_graph", "graph_dot", "summary", *networks.__all__]

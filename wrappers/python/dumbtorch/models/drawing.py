@@ -31,7 +31,7 @@ def graph_dot(result, params=None) -> str:
             edges.append(f"  n{numbers[before]} -> n{numbers[node]};")
     lines = []
     for node, number in numbers.items():
-        name, shape = leaves.get(node, (node.name(), None))
+        name, shape = leaves.get(node, (type(node).__name__, None))
         text = str(name).replace("\\", "\\\\").replace('"', '\\"') + (
             f"\\n{shape}" if shape else ""
         )

@@ -36,6 +36,14 @@ def _dim_of_classes(name, input):
     return 0 if input.ndim in (0, 1, 3) else 1
 
 
+def elu_(input, alpha=1.0, scale=1.0, input_scale=1.0):
+    """In-place version of elu; all is multiplied by `scale`, and before exp by `input_scale`."""
+    if scale == input_scale == 1:
+        return _ops.elu_(input, alpha)
+    scaled = _ops.where(input > 0, input, _ops.elu(input * input_scale, alpha)) * scale
+    return input.copy_(scaled)
+
+
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
     """exp(input) / sum(exp(input)) along a dimension."""
     dim = _dim_of_classes("softmax", input) if dim is None else dim

@@ -74,7 +74,6 @@ from .._ops import relu_ as relu_
 from .._ops import functional_leaky_relu as leaky_relu
 from .._ops import leaky_relu_ as leaky_relu_
 from .._ops import functional_elu as elu
-from .._ops import elu_ as elu_
 from .._ops import softplus as softplus
 from .._ops import logsigmoid as logsigmoid
 from .._ops import functional_silu as silu
@@ -127,6 +126,7 @@ from .._ops import pixel_unshuffle as pixel_unshuffle
 from .._ops import channel_shuffle as channel_shuffle
 from .._ops import interpolate_aligned as interpolate_aligned
 
+def elu_(input, alpha=1.0, scale=1.0, input_scale=1.0) -> Any: ...
 def softmax(input, dim=None, _stacklevel=3, dtype=None) -> Any: ...
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None) -> Any: ...
 def softmin(input, dim=None, _stacklevel=3, dtype=None) -> Any: ...

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from .. import _ops
+from .. import _missing, _ops
 from ..autograd import grad
 from ..autograd.grad_mode import enable_grad
 from . import functional
+
+__getattr__ = _missing.getattr_of(__name__)
 
 
 def _by(x, convolve, grad_output):

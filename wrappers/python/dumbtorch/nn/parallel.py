@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from .. import _ops
+from .. import _missing, _ops
 from .modules import Module
+
+__getattr__ = _missing.getattr_of(__name__)
 
 
 class DataParallel(Module):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from .. import _ops
+from .. import _missing, _ops
 from .._native import lib
 from .._tensor import Tensor
 from .._tensor_type import adopt
+
+__getattr__ = _missing.getattr_of(__name__)
 
 
 class Parameter(Tensor):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from .schedule import LRScheduler, check_optimizer, rates_of, set_rate, warn_of_epoch
+from .schedule import LRScheduler, check_optimizer, rates_of, set_rate, warn_of_epoch, with_last
 
 
 def _check_members(owner, optimizer, schedulers, some: str) -> None:
@@ -33,7 +33,7 @@ class _Composed(LRScheduler):
 
     def state_dict(self) -> dict:
         members = [s.state_dict() for s in self._schedulers]
-        return super().state_dict() | {"_schedulers": members}
+        return with_last(super().state_dict(), "_schedulers", members)
 
     def load_state_dict(self, state_dict: dict) -> None:
         self.__dict__.update((k, v) for k, v in state_dict.items() if k != "_schedulers")
@@ -73,8 +73,7 @@ class SequentialLR(_Composed):
         # Each schedule took its first step when it was made: that is undone, but for the one that begins.
         for group in optimizer.param_groups:
             set_rate(group, group["initial_lr"])
-        for schedule in schedulers:
-            _undo_step(schedule)
+        self.recursive_undo()
         first = schedulers[bisect_right(milestones, 0)]
         first._initial_step()
         self._last_lr = first.get_last_lr()
@@ -90,13 +89,14 @@ class SequentialLR(_Composed):
             schedule.step()
         self._last_lr = schedule.get_last_lr()
 
-
-def _undo_step(schedule) -> None:
-    if hasattr(schedule, "_schedulers"):
-        for member in schedule._schedulers:
-            _undo_step(member)
-    elif hasattr(schedule, "last_epoch"):
-        schedule.last_epoch -= 1
+    def recursive_undo(self, sched=None) -> None:
+        """Takes back the first steps of schedules and of those that they are made of: of its own, or another's."""
+        sched = self if sched is None else sched
+        if hasattr(sched, "_schedulers"):
+            for member in sched._schedulers:
+                self.recursive_undo(member)
+        elif hasattr(sched, "last_epoch"):
+            sched.last_epoch -= 1
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -131,8 +131,8 @@ class ReduceLROnPlateau(LRScheduler):
         self.min_lrs = list(self.min_lrs)
         self.patience, self.cooldown, self.eps = patience, cooldown, eps
         self.last_epoch, self._last_lr = 0, rates_of(optimizer)
-        self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
         self.mode_worse = float("inf") if mode == "min" else -float("inf")
+        self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
         self._reset()
 
     def _reset(self) -> None:

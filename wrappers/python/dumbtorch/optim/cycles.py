@@ -12,6 +12,7 @@ from .schedule import (
     per_group,
     set_rate,
     warn_outside_of_step,
+    with_last,
 )
 
 
@@ -82,9 +83,10 @@ class CyclicLR(_WithMomentum):
         self.scale_mode = scale_mode if scale_fn is not None else own
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
-            self.base_momentums = per_group(optimizer, "base_momentum", base_momentum)
-            self.max_momentums = per_group(optimizer, "max_momentum", max_momentum)
-            self._begin_momentum(optimizer, self.base_momentums, self.max_momentums, last_epoch)
+            base = per_group(optimizer, "base_momentum", base_momentum)
+            largest = per_group(optimizer, "max_momentum", max_momentum)
+            self._begin_momentum(optimizer, base, largest, last_epoch)
+            self.base_momentums, self.max_momentums = base, largest
         super().__init__(optimizer, last_epoch)
         self.base_lrs = base_lrs
 
@@ -117,7 +119,7 @@ class CyclicLR(_WithMomentum):
     def state_dict(self) -> dict:
         custom = self._scale_fn_custom
         kept = None if custom is None else function_state(custom)
-        return super().state_dict() | {"_scale_fn_custom": kept}
+        return with_last(super().state_dict(), "_scale_fn_custom", kept)
 
     def load_state_dict(self, state_dict: dict) -> None:
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "_scale_fn_custom"})
@@ -261,7 +263,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             epoch = self.last_epoch + 1
             self.T_cur += 1
             if self.T_cur >= self.T_i:
-                self.T_cur -= self.T_i
+                self.T_cur %= self.T_i
                 self.T_i *= self.T_mult
         elif epoch < 0:
             raise ValueError(f"Expected non-negative epoch, but got {epoch}")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from math import cos, pi
 
+from .. import _missing
 from .composed import ChainedScheduler, ReduceLROnPlateau, SequentialLR
 from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from .schedule import (
@@ -16,6 +17,8 @@ from .schedule import (
     _LRScheduler,
     warn_outside_of_step,
 )
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = [
     "ChainedScheduler", "CosineAnnealingWarmRestarts", "CyclicLR", "LRScheduler", "LambdaLR",

@@ -137,8 +137,8 @@ class Adam(Optimizer):
             "eps": eps,
             "weight_decay": weight_decay,
             "amsgrad": amsgrad,
-            "foreach": foreach,
             "maximize": maximize,
+            "foreach": foreach,
             "capturable": capturable,
             "differentiable": differentiable,
             "fused": fused,
@@ -246,11 +246,11 @@ class RMSprop(Optimizer):
         check_variants(type(self).__name__, foreach, None, differentiable)
         settings = {
             "lr": lr,
+            "momentum": momentum,
             "alpha": alpha,
             "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
             "centered": centered,
+            "weight_decay": weight_decay,
             "capturable": capturable,
             "foreach": foreach,
             "maximize": maximize,
@@ -314,9 +314,9 @@ class Adagrad(Optimizer):
         settings = {
             "lr": lr,
             "lr_decay": lr_decay,
+            "eps": eps,
             "weight_decay": weight_decay,
             "initial_accumulator_value": initial_accumulator_value,
-            "eps": eps,
             "foreach": foreach,
             "maximize": maximize,
             "differentiable": differentiable,
@@ -380,9 +380,9 @@ class Adadelta(Optimizer):
             "rho": rho,
             "eps": eps,
             "weight_decay": weight_decay,
-            "foreach": foreach,
-            "capturable": capturable,
             "maximize": maximize,
+            "capturable": capturable,
+            "foreach": foreach,
             "differentiable": differentiable,
         }
         super().__init__(params, settings)
@@ -524,8 +524,8 @@ class NAdam(Optimizer):
             "weight_decay": weight_decay,
             "momentum_decay": momentum_decay,
             "decoupled_weight_decay": decoupled_weight_decay,
-            "foreach": foreach,
             "maximize": maximize,
+            "foreach": foreach,
             "capturable": capturable,
             "differentiable": differentiable,
         }
@@ -593,10 +593,10 @@ class RAdam(Optimizer):
             "betas": tuple(betas),
             "eps": eps,
             "weight_decay": weight_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "foreach": foreach,
             "maximize": maximize,
+            "foreach": foreach,
             "capturable": capturable,
+            "decoupled_weight_decay": decoupled_weight_decay,
             "differentiable": differentiable,
         }
         super().__init__(params, settings)
@@ -698,7 +698,7 @@ class Rprop(Optimizer):
         params,
         lr=0.01,
         etas=(0.5, 1.2),
-        step_sizes=(1e-06, 50.0),
+        step_sizes=(1e-06, 50),
         *,
         capturable=False,
         foreach=None,
@@ -717,9 +717,9 @@ class Rprop(Optimizer):
             "lr": lr,
             "etas": tuple(etas),
             "step_sizes": tuple(step_sizes),
-            "capturable": capturable,
             "foreach": foreach,
             "maximize": maximize,
             "differentiable": differentiable,
+            "capturable": capturable,
         }
         super().__init__(params, settings)

@@ -99,13 +99,13 @@ class LRScheduler:
                 )
         self.base_lrs = rates_of(optimizer, "initial_lr")
         self.last_epoch = last_epoch
-        self._get_lr_called_within_step = False  # it is part of PyTorch's state
         optimizer._step_of_its_own = vars(optimizer).get("step")
         self._initial_step()
 
     def _initial_step(self) -> None:
         self._step_count = 0
         self._is_initial = True
+        self._get_lr_called_within_step = False  # it is part of PyTorch's state
         self.step()
         self._is_initial = False
 
@@ -175,13 +175,19 @@ class _OfFunctions(LRScheduler):
         return [function(self.last_epoch) for function in self.lr_lambdas]
 
     def state_dict(self) -> dict:
-        return super().state_dict() | {"lr_lambdas": [function_state(f) for f in self.lr_lambdas]}
+        functions = [function_state(f) for f in self.lr_lambdas]
+        return with_last(super().state_dict(), "lr_lambdas", functions)
 
     def load_state_dict(self, state_dict: dict) -> None:
         self.__dict__.update((k, v) for k, v in state_dict.items() if k != "lr_lambdas")
         for function, state in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=False):
             if state is not None:
                 function.__dict__.update(state)
+
+
+def with_last(state: dict, name: str, value) -> dict:
+    """A state with one of its entries last, where PyTorch has those that are not numbers."""
+    return {k: v for k, v in state.items() if k != name} | {name: value}
 
 
 def function_state(function) -> dict | None:

@@ -6,13 +6,15 @@ import itertools
 import math
 from copy import deepcopy
 
-from .. import _ops
+from .. import _missing, _ops
 from .._types import int64
 from ..autograd.grad_mode import no_grad
 from ..nn.modules import Module
 from ..nn.modules.batchnorm import _BatchNorm
 from .optimizer import Optimizer
 from .schedule import LRScheduler, per_group, warn_outside_of_step
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = [
     "AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn",

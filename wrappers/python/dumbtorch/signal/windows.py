@@ -6,8 +6,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from .. import _ops
+from .. import _missing, _ops
 from .._types import float32, float64, strided
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = (
     "bartlett blackman cosine exponential gaussian general_cosine general_hamming hamming hann kaiser nuttall"

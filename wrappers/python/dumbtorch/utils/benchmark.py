@@ -8,7 +8,9 @@ import timeit
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .. import _ops, cuda
+from .. import _missing, _ops, cuda
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = ["Compare", "Measurement", "TaskSpec", "Timer", "timer"]
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from .. import _missing
 from .._creation import from_dlpack
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = ["from_dlpack", "to_dlpack"]
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 
+from .. import _missing
+
+__getattr__ = _missing.getattr_of(__name__)
+
 
 class RemovableHandle:
     """A new id, under which a hook is put into hooks_dict. It takes the hook off, and what is under the id in

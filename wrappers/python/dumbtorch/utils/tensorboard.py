@@ -37,6 +37,8 @@ from .. import _missing, _ops, as_tensor
 from .._tensor_type import TensorBase
 from .._types import float64
 
+__getattr__ = _missing.getattr_of(__name__)
+
 __all__ = ["SummaryWriter"]
 
 

@@ -2,6 +2,7 @@
 
 import sys as _sys
 
+from ... import _missing
 from . import batchnorm as batchnorm
 from . import layers, lazy
 from . import places as _places
@@ -29,6 +30,8 @@ from .transformer import (
     TransformerEncoder,
     TransformerEncoderLayer,
 )
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = [
     "AdaptiveLogSoftmaxWithLoss", "Container", "CrossMapLRN2d", "GRU", "LSTM", "LinearCrossEntropyLoss",

@@ -72,12 +72,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             for layer in cluster:
                 layer.reset_parameters()
 
-    def forward(self, input, target):
-        self._check(input, target)
-        if target.dim() == 0:
-            output, loss = self._losses(input.unsqueeze(0), target.unsqueeze(0))
+    def forward(self, input_, target_):
+        self._check(input_, target_)
+        if target_.dim() == 0:
+            output, loss = self._losses(input_.unsqueeze(0), target_.unsqueeze(0))
             return _ASMoutput(output.squeeze(0), loss)
-        return _ASMoutput(*self._losses(input, target))
+        return _ASMoutput(*self._losses(input_, target_))
 
     def _losses(self, input, target):
         begins = tensor(self.cutoffs[:-1], device=target.device)

@@ -58,22 +58,22 @@ class _Indexed(Module):
     def __contains__(self, member):
         return any(member is m for m in self._members.values())
 
-    def __getitem__(self, index):
-        if isinstance(index, slice):
-            return type(self)(list(self)[index])
-        return list(self._members.values())[int(self._get_abs_string_index(index))]
+    def __getitem__(self, idx):
+        if isinstance(idx, slice):
+            return type(self)(list(self)[idx])
+        return list(self._members.values())[int(self._get_abs_string_index(idx))]
 
-    def __setitem__(self, index, member):
-        self._set(list(self._members)[int(self._get_abs_string_index(index))], member)
+    def __setitem__(self, idx, module):
+        self._set(list(self._members)[int(self._get_abs_string_index(idx))], module)
 
     def __delitem__(self, index):
         members = list(self)
         del members[index if isinstance(index, slice) else int(self._get_abs_string_index(index))]
         self._replace(members)
 
-    def append(self, member):
+    def append(self, module):
         """Adds a member at the end."""
-        self._add(str(len(self)), member)
+        self._add(str(len(self)), module)
         return self
 
     def _set(self, name, member) -> None:
@@ -82,22 +82,22 @@ class _Indexed(Module):
     def _add(self, name, member) -> None:
         self.add_module(name, member)
 
-    def extend(self, members):
+    def extend(self, sequential):
         """Adds members at the end."""
-        for member in members:
+        for member in sequential:
             self.append(member)
         return self
 
-    def insert(self, index, member):
+    def insert(self, index, module):
         """Adds a member before another."""
         members = list(self)
-        members.insert(index, member)
+        members.insert(index, module)
         self._replace(members)
 
-    def pop(self, index=-1):
+    def pop(self, key=-1):
         """Takes a member out."""
-        member = self[index]
-        del self[index]
+        member = self[key]
+        del self[key]
         return member
 
     def __iadd__(self, members):
@@ -121,10 +121,10 @@ class Sequential(_Indexed):
             for i, module in enumerate(modules):
                 self.add_module(str(i), module)
 
-    def __getitem__(self, index):
-        if isinstance(index, slice):
-            return type(self)(dict(list(self._modules.items())[index]))
-        return self._get_item_by_idx(self._modules.values(), index)
+    def __getitem__(self, idx):
+        if isinstance(idx, slice):
+            return type(self)(dict(list(self._modules.items())[idx]))
+        return self._get_item_by_idx(self._modules.values(), idx)
 
     def _get_item_by_idx(self, iterator, idx):
         """The entry at an index, among as many as there are modules."""
@@ -299,6 +299,10 @@ class ParameterList(_Indexed):
     def __call__(self, *args, **kwargs):
         raise RuntimeError("ParameterList should not be called.")
 
+    def append(self, value):
+        """Adds a value at the end."""
+        return super().append(value)
+
     def extend(self, values):
         """Adds values at the end."""
         return super().extend(_iterable(self, "extend", "an iterable", values))
@@ -323,14 +327,14 @@ class _Named(Module):
     def __contains__(self, name):
         return name in self._members
 
-    def __getitem__(self, name):
-        return self._members[name]
+    def __getitem__(self, key):
+        return self._members[key]
 
-    def __setitem__(self, name, member):
-        self._add(name, member)
+    def __setitem__(self, key, module):
+        self._add(key, module)
 
-    def __delitem__(self, name):
-        del self._members[name]
+    def __delitem__(self, key):
+        del self._members[key]
 
     def _add(self, name, member):
         self.add_module(name, member)
@@ -347,15 +351,14 @@ class _Named(Module):
     def clear(self) -> None:
         self._members.clear()
 
-    def pop(self, name):
-        return self._members.pop(name)
+    def pop(self, key):
+        return self._members.pop(key)
 
-    def update(self, members) -> None:
+    def update(self, modules) -> None:
         """Adds the members of a dictionary or of (name, member) pairs."""
-        _iterable(self, "update", "an iterable of key/value pairs", members)
-        if hasattr(members, "items"):
-            members = members.items()
-        for i, pair in enumerate(members):
+        _iterable(self, "update", "an iterable of key/value pairs", modules)
+        pairs = modules.items() if hasattr(modules, "items") else modules
+        for i, pair in enumerate(pairs):
             self._check_pair(f"{type(self).__name__} update sequence element #{i}", pair)
             name, member = pair
             self[name] = member
@@ -420,14 +423,14 @@ class ParameterDict(_Named):
         """A dictionary of the same parameters."""
         return ParameterDict(OrderedDict(self.items()))
 
-    def get(self, name, default=None):
-        return self._members.get(name, default)
+    def get(self, key, default=None):
+        return self._members.get(key, default)
 
-    def setdefault(self, name, default=None):
+    def setdefault(self, key, default=None):
         """The parameter of a name, which is added if it is not there."""
-        if name not in self:
-            self[name] = default
-        return self[name]
+        if key not in self:
+            self[key] = default
+        return self[key]
 
     def popitem(self):
         """Takes the last parameter out: its name, and it."""

@@ -259,9 +259,9 @@ class Module(StateDict):
                 below = f"{prefix}.{name}" if prefix else name
                 yield from child.named_modules(memo, below, remove_duplicate)
 
-    def modules(self):
+    def modules(self, remove_duplicate: bool = True):
         """This module and all below it."""
-        for _, module in self.named_modules():
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_children(self):
@@ -474,8 +474,7 @@ class Module(StateDict):
         return add_call_hook(partial(getattr, self), which, hook, prepend, **kinds)
 
     def compile(self, *args, **kwargs):
-        """The module itself: nothing is compiled."""
-        return self
+        """Changes nothing: nothing is compiled."""
 
     # ---- text
 

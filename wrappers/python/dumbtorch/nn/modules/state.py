@@ -139,12 +139,8 @@ class StateDict:
         loading = _Loading(state_dict, [])
         metadata = getattr(state_dict, "_metadata", None) or {}
         _walk(self, loading, metadata, assign, keys, errors, hooks)
-        complaints = [] if hooks else _complaints(keys, strict)
-        if complaints or errors:
-            raise self._load_error([*complaints, *errors])
-        _write(loading.writes)
-        if errors:
-            raise self._load_error(errors)
+        if not errors and (hooks or not _complaints(keys, strict)):
+            _write(loading.writes)
         for module, hook in hooks:
             if hook(module, keys) is not None:
                 raise AssertionError(
@@ -152,7 +148,7 @@ class StateDict:
                     "to return new values, if incompatible_keys need to be modified, it should be "
                     "done inplace."
                 )
-        if complaints := _complaints(keys, strict):
+        if complaints := [*_complaints(keys, strict), *errors]:
             raise self._load_error(complaints)
         return keys
 

@@ -142,12 +142,12 @@ def _like_sequence(first, parts: list):
         return parts
 
 
-def default_convert(item):
+def default_convert(data):
     """Makes tensors of arrays, inside of tuples, lists and dictionaries too."""
     numpy = sys.modules.get("numpy")
-    if numpy is not None and isinstance(item, (numpy.ndarray, numpy.generic)):
-        return item if item.dtype.kind in "SUO" else as_tensor(item)
-    return item if isinstance(item, TensorBase) else _each(default_convert, item)
+    if numpy is not None and isinstance(data, (numpy.ndarray, numpy.generic)):
+        return data if data.dtype.kind in "SUO" else as_tensor(data)
+    return data if isinstance(data, TensorBase) else _each(default_convert, data)
 
 
 def pin_memory(item):

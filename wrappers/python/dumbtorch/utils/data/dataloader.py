@@ -87,14 +87,17 @@ _FIXED = {"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "per
 class _Batches:
     """An epoch in this process. An error ends a batch alone: the next one may be asked for."""
 
-    def __init__(self, jobs, fetch, finish):
-        self._jobs, self._fetch, self._finish = iter(jobs), fetch, finish
+    def __init__(self, jobs, fetch, loader: DataLoader):
+        self._jobs, self._fetch, self._loader = iter(jobs), fetch, loader
+
+    def __len__(self):
+        return len(self._loader)
 
     def __iter__(self):
         return self
 
     def __next__(self):
-        return self._finish(self._fetch(next(self._jobs)))
+        return self._loader._finish(self._fetch(next(self._jobs)))
 
 
 class DataLoader:
@@ -198,11 +201,11 @@ class DataLoader:
                 "used."
             )
         if self._plain:
-            return map(self._finish, self._core_batches())
+            return _Batches(self._core_batches(), lambda batch: batch, self)
         if not self.num_workers:
-            return _Batches(self._jobs(), self._plan().fetcher(), self._finish)
+            return _Batches(self._jobs(), self._plan().fetcher(), self)
         if self._workers is not None:
-            return self._workers.reset(self._jobs(), self._seed(), self._finish)
+            return self._workers.reset(self._jobs(), self._seed(), self)
         from .workers import Workers  # with it, all of multiprocessing
 
         context, ahead = self.multiprocessing_context, self.prefetch_factor
@@ -210,7 +213,7 @@ class DataLoader:
             self._plan(), self.num_workers, context, ahead, self.timeout, self.in_order
         )
         self._workers = workers if self.persistent_workers else None
-        return workers.reset(self._jobs(), self._seed(), self._finish)
+        return workers.reset(self._jobs(), self._seed(), self)
 
     def _plan(self) -> Plan:
         whole = self.batch_sampler is not None

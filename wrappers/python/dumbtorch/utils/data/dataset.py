@@ -68,10 +68,10 @@ class Subset(Dataset):
     def __init__(self, dataset, indices):
         self.dataset, self.indices = dataset, indices
 
-    def __getitem__(self, index):
-        if isinstance(index, list):
-            return self.dataset[[self.indices[i] for i in index]]
-        return self.dataset[self.indices[index]]
+    def __getitem__(self, idx):
+        if isinstance(idx, list):
+            return self.dataset[[self.indices[i] for i in idx]]
+        return self.dataset[self.indices[idx]]
 
     def __getitems__(self, indices):
         """Items by a list of indices: all at once, if the dataset can do that."""
@@ -138,14 +138,15 @@ class ConcatDataset(Dataset):
     def __len__(self):
         return self.cumulative_sizes[-1]
 
-    def __getitem__(self, index):
-        if index < 0:
-            index += len(self)
-        if not 0 <= index < len(self):
+    def __getitem__(self, idx):
+        if idx < -len(self):
+            raise ValueError("absolute value of index should not exceed dataset length")
+        if idx >= len(self):
             raise IndexError("index out of range")
-        which = bisect.bisect_right(self.cumulative_sizes, index)
+        idx += len(self) * (idx < 0)
+        which = bisect.bisect_right(self.cumulative_sizes, idx)
         start = self.cumulative_sizes[which - 1] if which else 0
-        return self.datasets[which][index - start]
+        return self.datasets[which][idx - start]
 
 
 def random_split(dataset, lengths, generator=None) -> list[Subset]:

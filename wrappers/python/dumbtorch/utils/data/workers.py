@@ -25,10 +25,13 @@ class Workers:
         self._processes: list = []
         self._ends: list = []
 
-    def reset(self, jobs, seed: int, finish) -> Workers:
-        """Begins to go through jobs; `finish` is what each batch goes through at last."""
+    def __len__(self):
+        return len(self._loader)
+
+    def reset(self, jobs, seed: int, loader) -> Workers:
+        """Begins to go through the jobs of a loader."""
         self._epoch += 1
-        self._jobs, self._finish = iter(jobs), finish
+        self._jobs, self._loader = iter(jobs), loader
         self._sent = self._next = 0
         self._here: dict[int, object] = {}  # batches that have arrived too early
         self._owner: dict[int, int] = {}  # which worker has which job
@@ -87,7 +90,7 @@ class Workers:
                 continue
             if isinstance(batch, Failure):
                 batch.raise_again()
-            return self._finish(batch)
+            return self._loader._finish(batch)
         raise StopIteration
 
     def _first_here(self) -> int | None:
