@@ -68,6 +68,15 @@ def test_vectors_and_other_dtypes(torch):
         assert found[0] == found[1], text
 
 
+def test_what_has_no_elements(torch):
+    found = []
+    for t in (dt, torch):
+        x = t.zeros(0, 2, 3)
+        norms = t.nn.functional.local_response_norm(x, 1), t.nn.LocalResponseNorm(1)(x)
+        found.append([y is x for y in norms])
+    assert found[0] == found[1]
+
+
 def test_modules_keep_parameters_and_buffers(torch):
     for call in (
         "m.cpu()",

@@ -3778,7 +3778,7 @@ static new_tensor py_instance_norm(tensor_handle input, optional_tensor running_
   return (int64_t)(intptr_t)out;
 }
 
-static new_tensor py_local_response_norm(tensor_handle input, int64_t size, double alpha, double beta, double k) {
+static int64_t py_local_response_norm(tensor_handle input, int64_t size, double alpha, double beta, double k) {
   dt_tensor *out = NULL;
   (void)!dt_local_response_norm((dt_tensor *)(intptr_t)input, size, alpha, beta, k, &out);
   return (int64_t)(intptr_t)out;
