@@ -190,9 +190,9 @@ def test_hooks_after_a_load_that_fails(both):
     assert ours == theirs
 
 
-def test_modules_compile_in_place(both):
-    ours, theirs = both(lambda t: t.nn.Linear(1, 1).compile())
-    assert ours is theirs is None
+def test_modules_compile_in_place():
+    """PyTorch's is not asked: its compiler turns the checks of all distributions off for good."""
+    assert dt.nn.Linear(1, 1).compile() is None
 
 
 def test_functionalize(both, same):

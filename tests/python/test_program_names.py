@@ -1,6 +1,7 @@
 """Names beside the ops that programs import: types, tuples of sizes, settings of attention, what is not downloaded."""
 
 import importlib
+import inspect
 
 import dumbtorch as dt
 import numpy as np
@@ -22,7 +23,8 @@ def test_names_of_types(torch):
         ours, theirs = (
             importlib.import_module(f"{name}.{place}") for name in ("dumbtorch", "torch")
         )
-        names = [*getattr(ours, "__all__", []), *(n for n in vars(ours) if n[0] == "_" != n[1])]
+        own = (n for n, x in vars(ours).items() if n[0] == "_" != n[1] and not inspect.ismodule(x))
+        names = [*getattr(ours, "__all__", []), *own]
         assert names and all(hasattr(theirs, n) for n in names)
     from dumbtorch.nn.common_types import _size_2_t
     from dumbtorch.types import Number
