@@ -41,6 +41,7 @@ class Sums {
   // Element s of the windows in a row.
   void add(T* y, const T* x, int64_t s) const {
     const int64_t begin = columns_.begin(s), end = columns_.end(s);
+    if (begin >= end) return;  // it lies outside in all windows
     if (together_ == 1)
       return add_run(y + columns_.place(begin, s), columns_.stride, x + begin * step_[5], step_[5],
                      end - begin);
