@@ -9,6 +9,7 @@
 #include "core/ops/factor/parts.h"
 #include "core/ops/indexing.gen.h"
 #include "core/ops/linalg.gen.h"
+#include "core/ops/linalg/checks.h"
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/shapes.gen.h"
