@@ -70,6 +70,10 @@ linalg.lstsq(ones(3), ones(3))
 linalg.lstsq(ones(5, 3), ones(4))
 linalg.lstsq(ones(5, 3), ones(5), driver='x')
 linalg.lstsq(ones(5, 3), ones(5, dtype=float64))
+linalg.lstsq(tensor([[1., 0], [0, 0], [0, 0]]), ones(3, 1), driver='gels')
+linalg.lstsq(tensor([[0., 1], [0, 2]]), ones(2, 1), driver='gels')
+linalg.lstsq(tensor([[0., 1, 2], [0, 0, 0]]), ones(2), driver='gels')
+linalg.lstsq(tensor([[[1., 0], [0, 1]], [[1, 0], [0, 0]]]), ones(2, 2, 1), driver='gels')
 linalg.householder_product(ones(2, 3), ones(2))
 linalg.householder_product(ones(3, 2), ones(2, dtype=float64))
 linalg.householder_product(ones(4, 3, 2), ones(1, 2))
@@ -492,6 +496,24 @@ def test_rank_of_lstsq_by_tolerance(matrix, driver, rcond, both):
 
     ours, theirs = both(run)
     assert ours.item() == theirs.item()
+
+
+@pytest.mark.parametrize("driver", [None, "gels", "gelsy", "gelsd", "gelss"])
+@pytest.mark.parametrize("rows, columns", [(1, 1), (40, 3), (300, 20), (3, 40), (57, 57)])
+def test_least_squares(rows, columns, driver, both, same):
+    def run(t):
+        a = t.arange(2.0 * rows * columns, dtype=t.float64).reshape(2, rows, columns)
+        a = (a * a * 0.7).sin() + t.eye(rows, columns, dtype=t.float64)
+        b = t.arange(4.0 * rows, dtype=t.float64).reshape(2, rows, 2).cos()
+        out = t.linalg.lstsq(a, b, driver=driver)
+        return out.solution, out.residuals, out.rank, out.singular_values
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize("driver", ["gels", "gelsy", "gelsd", "gelss"])
+def test_least_squares_of_zeros(driver, both, same):
+    same(*both(lambda t: t.linalg.lstsq(t.zeros(3, 2), t.ones(3, 1), driver=driver).solution))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

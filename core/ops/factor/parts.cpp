@@ -137,6 +137,11 @@ namespace {
            "] is zero and using it on lu_solve would result in a division by zero. If you still "
            "want to perform the factorization, consider calling linalg.lu(A, pivot) or "
            "linalg.lu_factor_ex(A, pivot)");
+    case Failed::kLeastSquares:
+      fail(kCode, where,
+           "The least squares solution could not be computed because the input matrix does not "
+           "have full rank (error code: ",
+           code, ").");
     case Failed::kEigen:
     case Failed::kSingularValues:
       break;

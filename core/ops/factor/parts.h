@@ -47,7 +47,7 @@ void check_same_dtype(const Tensor& a, const Tensor& b, const char* function);
 void check_system(const Tensor& a, const Tensor& b, bool left, const char* function);
 
 // Throws `sentence(code)` if a kernel has left a code that is not 0.
-enum class Failed { kInverse, kSolve, kCholesky, kLu, kEigen, kSingularValues };
+enum class Failed { kInverse, kSolve, kCholesky, kLu, kLeastSquares, kEigen, kSingularValues };
 void check_codes(const Tensor& info, Failed what, const char* function);
 
 }  // namespace dt

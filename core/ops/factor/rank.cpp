@@ -2,11 +2,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "core/autograd/record.h"
 #include "core/ops/autocast.gen.h"
 #include "core/ops/checks.h"
+#include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/factor.gen.h"
 #include "core/ops/factor/parts.h"
@@ -15,6 +18,7 @@
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/reduce.gen.h"
+#include "core/ops/views.gen.h"
 
 namespace dt {
 namespace {
@@ -160,10 +164,6 @@ Tensor record_lstsq(const Tensor& x, const Tensor& A, const Tensor& B) {
                 });
 }
 
-}  // namespace
-
-namespace {
-
 // What LAPACK makes of a tolerance: machine precision where it is not 0 or more, or, by gelsd, not
 // below 1. By gelsy the largest always counts.
 double tolerance_of(const Tensor& A, std::optional<double> rcond, const std::string& driver) {
@@ -173,9 +173,81 @@ double tolerance_of(const Tensor& A, std::optional<double> rcond, const std::str
   return is_senseless ? epsilon_of(A) : *rcond;
 }
 
+// Of a matrix with at least as many rows as columns, A = Q R: R X = Q^T B is what to solve, and
+// what B becomes when it stands beside A in the factorisation. Of a wide one, A^T = Q R: X = Q Y
+// with R^T Y = B.
+struct Triangle {
+  Tensor r, target, q;  // q: of a wide matrix
+
+  Triangle(const Tensor& A, const Tensor& B) {
+    const int64_t n = A.size(-1);
+    if (A.size(-2) < n) {
+      std::tie(q, r) = linalg_qr(turned(A));
+      target = B;
+      return;
+    }
+    const Tensor both = narrow(std::get<1>(linalg_qr(cat({A, B}, -1), "r")), -2, 0, n);
+    r = narrow(both, -1, 0, n);
+    target = narrow(both, -1, n, B.size(-1));
+  }
+
+  // Whether it is certain that no singular value is below `tolerance` of the largest. The square
+  // root of the sum of the squares of all is no less than the largest, of R and of its inverse, and
+  // roots of higher powers come nearer.
+  bool has_full_rank(double tolerance) const {
+    const Tensor one = expand(eye(r.size(-1), {}, r.dtype(), r.device()), r.sizes());
+    Tensor x = r, y = linalg_solve_triangular(r, one, true);
+    for (double power = 1; power <= 4; power *= 2) {
+      const auto size = [](const Tensor& of) { return norm(of, 2, {{-2, -1}}); };
+      const Tensor ratio = pow(mul(size(x), size(y)), 1 / power);
+      if (item(all(lt(mul(ratio, tolerance), 1))).to_bool()) return true;
+      x = matmul(turned(x), x), y = matmul(turned(y), y);
+    }
+    return false;
+  }
+
+  Tensor solve() const {
+    if (!q.defined()) return linalg_solve_triangular(r, target, true);
+    return matmul(q, linalg_solve_triangular(turned(r), target, false));
+  }
+
+  // LAPACK's codes of gels: the place of the first pivot that is 0, from 1; of a matrix of zeros,
+  // whose solution is 0, none.
+  Tensor codes() const {
+    const Tensor is_zero = eq(diagonal(r, 0, -2, -1), 0);
+    const Tensor counts = logical_and(any(is_zero, {{-1}}), any(ne(r, 0), {{-2, -1}}));
+    return to_dtype(mul(add(argmax(to_dtype(is_zero, kDTypeOf<int32_t>), -1), 1), counts),
+                    kDTypeOf<int32_t>);
+  }
+};
+
+struct LeastSquares {
+  Tensor x, rank, s;  // s: where it was needed
+};
+
+// By QR where that is certain to do, on the CPU: a GPU would have to wait for the answer. Else by
+// singular values, whatever the driver.
+LeastSquares least_squares(const Tensor& a, const Tensor& b, std::optional<double> rcond,
+                           const std::string& driver) {
+  const bool is_gels = driver == "gels";
+  const double tolerance = is_gels ? 0 : tolerance_of(a, rcond, driver);
+  if (a.device() == kCpu && a.numel() > 0 && (is_gels || driver == "gelsy")) {
+    const Triangle triangle(a, b);
+    if (triangle.has_full_rank(tolerance))
+      return {triangle.solve(), full(batch_of(a), triangle.r.size(-1), kIndexDType), {}};
+    if (is_gels) check_codes(triangle.codes(), Failed::kLeastSquares, "torch.linalg.lstsq");
+  }
+  const auto [u, s, vh] = linalg_svd(a, false);
+  const Tensor counted = s.numel() == 0 ? zeros(s.sizes(), kMaskDType, a.device())
+                         : is_gels      ? gt(s, 0)
+                                        : are_counted(a, s, {}, tolerance);
+  const Tensor inverse = where(counted, reciprocal(s), 0);
+  return {matmul(mul(turned(vh), unsqueeze(inverse, -2)), matmul(turned(u), b)),
+          sum(counted, {{-1}}), s};
+}
+
 }  // namespace
 
-// By singular values, whatever the driver: it decides which of the results there are.
 std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& A, const Tensor& B,
                                                         std::optional<double> rcond,
                                                         const std::optional<std::string>& driver) {
@@ -185,33 +257,23 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& A, const T
   const Tensor a = broadcast_matrices(A, batch);
   const Tensor b = broadcast_matrices(is_vector ? unsqueeze(B, -1) : B, batch);
   const int64_t m = A.size(-2), n = A.size(-1);
-  Tensor x, rank, s;
+  LeastSquares y;
   {
     const GradMode no_grad(false);
-    const auto [u, values, vh] = linalg_svd(a.detach(), false);
-    s = values;
-    const Operand tolerance = tolerance_of(A, rcond, name);
-    const bool is_empty = s.numel() == 0;
-    const Tensor counted = is_empty         ? zeros(s.sizes(), kMaskDType, A.device())
-                           : name == "gels" ? ones(s.sizes(), kMaskDType, A.device())
-                                            : are_counted(A, s, {}, tolerance);
-    rank = sum(counted, {{-1}});
-    const Tensor inverse = where(counted, reciprocal(s), 0);
-    x = in_long_columns(
-        matmul(mul(turned(vh), unsqueeze(inverse, -2)), matmul(turned(u), b.detach())), m);
+    y = least_squares(a.detach(), b.detach(), rcond, name);
+    y.x = in_long_columns(y.x, m);
   }
-  const Tensor none = make_empty({0}, A.dtype(), A.device());
-  record_lstsq(x, a, b);
-  const bool has_rank = name != "gels";
+  record_lstsq(y.x, a, b);
   Tensor residuals = record("LinalgLstsqBackward0", make_empty({0}, A.dtype(), A.device()), {a, b},
                             [](BackwardCall&) {});
-  if (m > n && driver && name != "gelsy" && item(all(eq(rank, n))).to_double() != 0) {
-    const Tensor rest = sub(matmul(a, x), b);
+  if (m > n && driver && name != "gelsy" && item(all(eq(y.rank, n))).to_bool()) {
+    const Tensor rest = sub(matmul(a, y.x), b);
     residuals = sum(mul(rest, rest), {{-2}});
   }
-  return {is_vector ? no_view(squeeze(x, {{-1}})) : x, residuals,
-          has_rank ? rank : make_empty({0}, kIndexDType, A.device()),
-          name == "gelsd" || name == "gelss" ? s : none};
+  const bool has_values = name == "gelsd" || name == "gelss";
+  return {is_vector ? no_view(squeeze(y.x, {{-1}})) : y.x, residuals,
+          name != "gels" ? y.rank : make_empty({0}, kIndexDType, A.device()),
+          has_values ? y.s : make_empty({0}, A.dtype(), A.device())};
 }
 
 // ---- condition numbers

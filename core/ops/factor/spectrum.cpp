@@ -105,13 +105,31 @@ struct Singular {
   Tensor u, s, vh;
 };
 
-// Of matrices with at least as many rows as columns, and at least one.
+// Whether the way through QR costs less. It is the CPU kernels' matter: they go through a matrix
+// once for each of its columns.
+bool is_tall(const Tensor& A) {
+  constexpr int64_t kEnough = 512;  // elements that repay two more calls
+  return A.device() == kCpu && A.size(-2) >= 2 * A.size(-1) && A.numel() >= kEnough;
+}
+
+// Of matrices with at least as many rows as columns, and at least one. A = Q R of a tall one has
+// the singular values of R, whose left vectors Q turns into its own. (Chan, "An improved algorithm
+// for computing the singular value decomposition", 1982.)
 void run_svd(const Tensor& A, const Singular& y, const Tensor& info) {
+  const bool wants_vectors = y.u.defined();
+  const int64_t n = A.size(-1);
+  if (is_tall(A) && (!wants_vectors || y.u.size(-1) == n)) {
+    const auto [q, r] = linalg_qr(A, wants_vectors ? "reduced" : "r");
+    const Tensor u = wants_vectors ? empty_matrices(A, batch_of(A), n, n) : Tensor();
+    run_svd(r, {u, y.s, y.vh}, info);
+    if (wants_vectors) copy_elements(y.u, matmul(q, u));
+    return;
+  }
   const Tensor x = joined(A);
   SvdCall call;
-  if (y.u.defined()) call.u = joined_view(y.u, 2);
+  if (wants_vectors) call.u = joined_view(y.u, 2);
   call.s = joined_view(y.s, 1);
-  if (y.u.defined()) call.vh = joined_view(y.vh, 2);
+  if (wants_vectors) call.vh = joined_view(y.vh, 2);
   call.info = joined_view(info, 0);
   call.a = x;
   run(op::svd, call);

@@ -7,8 +7,8 @@
 
 #include "core/base/error.h"
 #include "core/ops/creation.gen.h"
+#include "core/ops/factor.gen.h"
 #include "core/ops/indexing.gen.h"
-#include "core/ops/linalg.gen.h"
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/pointwise_math.gen.h"
@@ -85,15 +85,6 @@ struct Truncated {
     return gt(uniform_(empty_like(x), 0, 1, generator), density);
   }
 };
-
-// Gram and Schmidt's way; the second time takes away what rounding left.
-void orthogonalize_rows(const Tensor& x) {
-  for (int64_t i = 0; i < x.size(0); ++i) {
-    const Tensor row = select(x, 0, i), done = narrow(x, 0, 0, i);
-    for (int time = 0; time < 2; ++time) sub_(row, matmul(matmul(done, row), done));
-    div_(row, norm(row));
-  }
-}
 
 }  // namespace
 
@@ -186,12 +177,13 @@ const Tensor& orthogonal_(const Tensor& x, double gain, const Ref<Generator>& ge
   if (x.numel() == 0) return x;
   const GradMode off(false);
   const int64_t rows = x.size(0), columns = x.numel() / rows;
-  const Tensor basis =
-      empty({std::min(rows, columns), std::max(rows, columns)}, kDTypeOf<double>, x.device());
-  normal_(basis, 0, 1, generator);
-  orthogonalize_rows(basis);
-  mul_(basis, gain);
-  return copy_(x, reshape(rows <= columns ? basis : t(basis), x.sizes()));
+  const Tensor tall =
+      empty({std::max(rows, columns), std::min(rows, columns)}, kDTypeOf<double>, x.device());
+  normal_(tall, 0, 1, generator);
+  const auto [q, r] = linalg_qr(tall, "reduced");
+  // With R's diagonal positive, QR is unique, and Q of a normal matrix uniform (Mezzadri, 2007).
+  mul_(q, mul(sign(diagonal(r)), gain));
+  return copy_(x, reshape(rows < columns ? t(q) : q, x.sizes()));
 }
 
 const Tensor& sparse_(const Tensor& x, double sparsity, double std,
