@@ -134,23 +134,26 @@ struct Gradients {
   T center(int64_t r) const { return mean ? mean[r] : T(0); }
 };
 
+// Rows that are worked on together: each has two sums.
+template <class T>
+constexpr int64_t kRowsAtOnce = kMostRows<T> / 2;
+
 // gx = rstd * (h - mean(h) - xhat * mean(h * xhat)), where h = g * weight and xhat = (x - mean) *
-// rstd; without mean(h) where no mean was taken away. Of a group of rows.
+// rstd; without mean(h) where no mean was taken away. Of up to kRowsAtOnce rows.
 template <class T>
 void input_gradients(const Gradients<T>& to, int64_t r, int64_t rows, int64_t n) {
   const T* const weight = to.weight;
-  T mean_h[kMostRows<T>], mean_hx[kMostRows<T>];
   const auto h = [=](const T* g, int64_t i, int64_t count) {
     return weighted<T>(load_as<T>(g + i, count), weight, i, count);
   };
-  sum_rows<T>(mean_h, rows, n, [&](int64_t k, int64_t first, int64_t count) {
-    const T* const g = to.g + (r + k) * n;
-    return reduce_to_vector<Sum<T>>(count,
-                                    [=](int64_t i, int64_t some) { return h(g, first + i, some); });
-  });
-  sum_rows<T>(mean_hx, rows, n, [&](int64_t k, int64_t first, int64_t count) {
-    const T *const g = to.g + (r + k) * n, *const x = to.x + (r + k) * n;
-    const T mean = to.center(r + k), rstd = to.rstd[r + k];
+  T sums[kMostRows<T>];  // of h and of h * xhat, row by row
+  sum_rows<T>(sums, 2 * rows, n, [&](int64_t k, int64_t first, int64_t count) {
+    const int64_t row = r + k / 2;
+    const T *const g = to.g + row * n, *const x = to.x + row * n;
+    const T mean = to.center(row), rstd = to.rstd[row];
+    if (k % 2 == 0)
+      return reduce_to_vector<Sum<T>>(
+          count, [=](int64_t i, int64_t some) { return h(g, first + i, some); });
     return reduce_to_vector<Sum<T>>(count, [=](int64_t i, int64_t some) {
       return h(g, first + i, some) * ((load_as<T>(x + first + i, some) - mean) * rstd);
     });
@@ -158,8 +161,8 @@ void input_gradients(const Gradients<T>& to, int64_t r, int64_t rows, int64_t n)
   for (int64_t k = 0; k < rows; ++k) {
     const T *const g = to.g + (r + k) * n, *const x = to.x + (r + k) * n;
     const T mean = to.center(r + k), rstd = to.rstd[r + k];
-    const T off = to.mean ? mean_h[k] / static_cast<T>(n) : T(0);
-    const T slope = mean_hx[k] / static_cast<T>(n);
+    const T off = to.mean ? sums[2 * k] / static_cast<T>(n) : T(0);
+    const T slope = sums[2 * k + 1] / static_cast<T>(n);
     T* const gx = to.gx + (r + k) * n;
     const bool adds = to.adds;
     write_row(gx, n, [=](int64_t i, int64_t count) {
@@ -170,16 +173,30 @@ void input_gradients(const Gradients<T>& to, int64_t r, int64_t rows, int64_t n)
   }
 }
 
+// What the rows add to the chunk's sums: one column after the other, whose sums stay in
+// registers meanwhile.
 template <class T>
-void add_row(const Gradients<T>& to, int64_t r, int64_t n) {
-  const T *g = to.g + r * n, *x = to.x + r * n;
-  const T mean = to.center(r), rstd = to.rstd[r];
-  if (to.sum_weight) {
-    for (int64_t i = 0; i < n; ++i) to.sum_weight[i] += g[i] * ((x[i] - mean) * rstd);
-  }
-  if (to.sum_bias) {
-    for (int64_t i = 0; i < n; ++i) to.sum_bias[i] += g[i];
-  }
+void add_rows(const Gradients<T>& to, int64_t r, int64_t rows, int64_t n) {
+  constexpr int64_t kWidth = kLanes<T>;
+  const T *const g = to.g + r * n, *const x = to.x + r * n, *const rstd = to.rstd + r;
+  T *const weights = to.sum_weight, *const biases = to.sum_bias;
+  T mean[kRowsAtOnce<T>];
+  for (int64_t k = 0; k < rows; ++k) mean[k] = to.center(r + k);
+  const auto columns =
+      [ =, &mean ](int64_t i, int64_t count, const auto& put) __attribute__((always_inline)) {
+    Vector<T> of_weight = weights ? load_as<T>(weights + i, count) : Vector<T>{};
+    Vector<T> of_bias = biases ? load_as<T>(biases + i, count) : Vector<T>{};
+    for (int64_t k = 0; k < rows; ++k) {
+      const Vector<T> own = load_as<T>(g + k * n + i, count);
+      of_weight += own * ((load_as<T>(x + k * n + i, count) - mean[k]) * rstd[k]);
+      of_bias += own;
+    }
+    if (weights) put(weights + i, of_weight);
+    if (biases) put(biases + i, of_bias);
+  };
+  int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) columns(i, kWidth, [](T* p, Vector<T> v) { store(p, v); });
+  if (i < n) columns(i, n - i, [=](T* p, Vector<T> v) { store_few(p, v, n - i); });
 }
 
 // Adds up the chunks' rows pairwise and stores the sum.
@@ -220,9 +237,9 @@ int32_t backward(const dt_stream* stream, const calls::LayerNormBackward& call) 
     if (to.sum_bias) clear(to.sum_bias, c.n);
     const int64_t end = min(c.rows, (chunk + 1) * c.rows_per_chunk);
     for (int64_t r = chunk * c.rows_per_chunk, some; r < end; r += some) {
-      some = min(rows_together<T>(c.n), end - r);
+      some = min(kRowsAtOnce<T>, end - r);
       if (to.gx) input_gradients(to, r, some, c.n);
-      for (int64_t k = r; k < r + some; ++k) add_row(to, k, c.n);
+      if (to.sum_weight || to.sum_bias) add_rows(to, r, some, c.n);
     }
   });
   if (wants_weight) combine_chunks(stream, c, weight_sums, data<T>(*call.gweight));
