@@ -117,6 +117,16 @@ def _(c: Case) -> bool:
     return steps and only_the_infinite_differs(c) and may_overflow(c)
 
 
+# Of a float64 operand of an op that wrote float32.
+@documented("**Gradients of `float64` operands** of an op in place on `float32`")
+def _(c: Case) -> bool:
+    products = re.search(r"\.(mul|addcmul|addcdiv)_\(", c.history) is not None
+    wide = is_derivative(c) and c.aspect == "values" and c.theirs.dtype is torch.float64
+    overflow = any(x.dtype is torch.float32 and largest(x) >= 1e18 for x in c.floats)
+    lost = wide and all_that_differ(c, lambda _, theirs: ~theirs.isfinite())
+    return products and overflow and lost
+
+
 # Of a GRU's new gate: PyTorch takes the part that is kept of the old state from the whole of what arrives.
 @documented("**Infinities** in a backward")
 def _(c: Case) -> bool:

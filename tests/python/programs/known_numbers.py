@@ -517,6 +517,13 @@ def _(c: Case) -> bool:
     return c.only_theirs_raises("ZeroTensors are immutable|on an invalid python storage")
 
 
+# PyTorch takes bools away from them.
+@documented("**Zeros without memory**")
+def _(c: Case) -> bool:
+    zeros = any(x._is_zerotensor() for x in c.used)
+    return zeros and c.only_ours_raises("^[^,]*sub: Subtraction, .* with a bool tensor is not")
+
+
 # The same memory of two gradients.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:

@@ -297,6 +297,18 @@ x2 = t.nn.BCEWithLogitsLoss()(x1, x1).sgn_()
 x3 = x2 * 1 + x1.sum()
 x3.backward(create_graph=True)
 """,
+    "products of float32 for a gradient of float64": """
+x1 = t.tensor([0.5], dtype=t.float64).requires_grad_()
+x2 = t.tensor([1e30])
+x3 = x2 * 1
+x3.addcmul_(x1, x2)
+x3.square().backward()
+""",
+    "bools that are taken from zeros without memory": """
+x1 = t.tensor([0.0]).requires_grad_()
+x2, = t.autograd.grad(x1.sgn(), x1)
+x3 = x2 - False
+""",
 }
 
 

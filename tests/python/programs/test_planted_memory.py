@@ -306,6 +306,16 @@ x2.zero_()
 x3.backward()
 """,
     ),
+    "the finite gradient of a float64 operand is doubled": (
+        "values",
+        """
+x1 = t.tensor([0.5], dtype=t.float64).requires_grad_()
+x2 = t.tensor([1e15])
+x3 = x2 * 1
+x3.addcmul_(x1, x2)
+x3.sum().mul(t.fault(1.0, 2.0)).backward()
+""",
+    ),
 }
 
 
