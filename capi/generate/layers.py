@@ -31,7 +31,7 @@ _KEYS = {
 }  # fmt: skip
 _PYTHON_KEYS = {
     "check", "optional", "tuples", "words", "renamed", "set", "kept", "attributes", "given", "frozen", "any_arguments",
-    "older", "forward", "warn_input", "constructors",
+    "older", "forward", "called", "warn_input", "constructors",
 }  # fmt: skip
 _STATE_KEYS = {"shape", "init", "when", "dtype"}
 
@@ -158,6 +158,7 @@ def _python(names, args, inputs, row: dict, document) -> PythonLayer:
         frozen=row.get("frozen", ""),
         any_arguments=row.get("any_arguments", False),
         forward=row.get("forward", ""),
+        called=row.get("called", {}),
         warn_input=tuple(tuple(pair) for pair in row.get("warn_input", ())),
         constructors=tuple(
             PythonConstructor(

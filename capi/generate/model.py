@@ -297,6 +297,7 @@ class PythonLayer:
     frozen: str = ""  # the argument that says whether its parameters are not trained
     any_arguments: bool = False  # whether its constructor takes them and leaves them alone
     forward: str = ""  # in functions of torch.nn.functional
+    called: dict[str, str] = field(default_factory=dict)  # what its forward calls an input
     warn_input: tuple[
         tuple[str, str], ...
     ] = ()  # (what should hold, the warning where it does not)

@@ -7,9 +7,11 @@ the same seed gives the same initial values in every language."""
 from __future__ import annotations
 
 import ast
+import dataclasses
 import json
 import re
 import textwrap
+from collections.abc import Iterable
 
 from . import expr, layers, python, python_bases
 from .model import Argument, Check, Layer, PythonConstructor, Schema, Tensor
@@ -196,7 +198,7 @@ def documented(doc: str, args: tuple[Argument, ...], words: dict[str, list[str]]
 # ---- the constructor
 
 
-def signature(args: tuple[Argument, ...]) -> str:
+def signature(args: Iterable[Argument]) -> str:
     def show(a: Argument) -> str:
         return python.safe(a.name) + (f"={python.default(a)}" if a.has_default else "")
 
@@ -453,7 +455,12 @@ def _forward(schema: Schema, layer: Layer) -> list[str]:
         body = [*_read_tensors(layer, text), f"return self._conv_forward(input, {text})"]
     else:
         body = _body(schema, layer, layer.forward)
-    return [f"def forward(self, {signature(layer.python.inputs)}):", *indented(body)]
+    inputs = [dataclasses.replace(a, name=_called(layer, a)) for a in layer.python.inputs]
+    return [f"def forward(self, {signature(inputs)}):", *indented(body)]
+
+
+def _called(layer: Layer, a: Argument) -> str:
+    return layer.python.called.get(a.name, a.name)
 
 
 def _is_convolution(layer: Layer) -> bool:
@@ -507,7 +514,7 @@ def _forward_relu(schema: Schema, layer: Layer) -> list[str]:
 
 def _body(schema: Schema, layer: Layer, forward: str, more: tuple[str, ...] = ()) -> list[str]:
     """What a forward does to return what an expression gives, of `more` besides its inputs."""
-    variables = _members(layer) | {a.name: a.name for a in layer.python.inputs}
+    variables = _members(layer) | {a.name: _called(layer, a) for a in layer.python.inputs}
     variables["training"] = "self.training"
     looked_at = _looked_at(layer)
     checked = [c.condition for c in layer.input_checks if c not in looked_at]

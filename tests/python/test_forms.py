@@ -35,7 +35,8 @@ CALLS = [
     "t.nn.functional.hardtanh(t.tensor([1, 2], dtype=t.uint8), -0.5, 0.5)",
     "t.nn.functional.hardtanh(t.tensor([1, -2]), -1.5, 0.5)",
     "t.take_along_dim(x, t.tensor([1, 2], dtype=t.int32))", "t.take_along_dim(n, t.tensor([[5], [1]], dtype=t.int32))",
-    "t.histogramdd(n.t(), [2, 2], None, None, True).hist",
+    "t.histogramdd(n.t(), [2, 2], None, None, True).hist", "t.nuclear_norm(m)", "t.nuclear_norm(m, True)",
+    "t.nuclear_norm(c, keepdim=True)", "t.nuclear_norm(m, (0, 1), True)",
 ]  # fmt: skip
 
 
@@ -59,7 +60,8 @@ def test_calls(both, same, text):
         "t.view_copy(x, (3,))", "t.tril_indices(2, 2, requires_grad=True)", "t.result_type(x)",
         "t.binary_cross_entropy_with_logits(m, x[:2])", "t.take_along_dim(m, t.tensor([1.0]))",
         "t.linalg.lstsq(A=m, B=m)", "t.zeros(2).copy_(src=x)", "t.is_neg(5)", "t.conj([1])",
-        "t.real('x')", "t.imag(5)", "t.resolve_neg('a')", "t.resolve_conj('a')", "t.is_conj(5)", "t.angle('a')",
+        "t.nuclear_norm(m, True, True)", "t.nuclear_norm(m, None)", "t.real('x')", "t.imag(5)",
+        "t.resolve_neg('a')", "t.resolve_conj('a')", "t.is_conj(5)", "t.angle('a')",
         "t.adjoint('a')", "t.conj_physical('a')", "t.numel([1])", "t.get_device([1])",
     ],
 )  # fmt: skip
@@ -116,6 +118,26 @@ def test_numbers_that_stand_for_no_word():
             call()
 
 
+def needed_of(function) -> list:
+    """The names of the arguments, and whether each has to be given."""
+    arguments = inspect.signature(function).parameters.values()
+    return [(a.name, a.default is a.empty) for a in arguments]
+
+
+# PyTorch's RNNBase leaves its forward to the layers.
+LAYERS = [n for n in dir(dt.nn) if hasattr(getattr(dt.nn, n), "forward") and n != "RNNBase"]
+LAYERS = [n for n in LAYERS if "args" not in dict(needed_of(getattr(dt.nn, n).forward))]
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_arguments_of_forward(both, name):
+    def run(t):
+        return needed_of(getattr(t.nn, name).forward)
+
+    ours, theirs = both(run)
+    assert ours == theirs
+
+
 CONTAINERS = {
     "Sequential": "append extend insert pop",
     "ModuleList": "append extend insert pop",
@@ -130,7 +152,7 @@ CONTAINERS = {
 )
 def test_arguments_of_containers(both, name, method):
     def run(t):
-        return list(inspect.signature(getattr(getattr(t.nn, name), method)).parameters)
+        return needed_of(getattr(getattr(t.nn, name), method))
 
     ours, theirs = both(run)
     assert ours == theirs

@@ -399,7 +399,7 @@ def test_lists_and_dicts():
     layers.append(nn.ReLU()).extend([nn.Tanh()])
     layers.insert(0, nn.Identity())
     assert len(layers) == 5 and list(layers.state_dict())[0] == "1.weight" and layers[1] in layers
-    assert isinstance(layers[1:3], nn.ModuleList) and isinstance(layers.pop(), nn.Tanh)
+    assert isinstance(layers[1:3], nn.ModuleList) and isinstance(layers.pop(-1), nn.Tanh)
     layers += [nn.ReLU()]
     assert len(layers) == 5
     table = nn.ModuleDict({"a": nn.Linear(1, 1)})

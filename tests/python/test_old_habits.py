@@ -27,6 +27,28 @@ def test_order_of_a_groups_keys(both, name):
     assert ours == theirs
 
 
+@pytest.mark.parametrize("max_iter", [1, 3])
+def test_order_of_what_lbfgs_keeps(both, max_iter):
+    def run(t):
+        x = t.nn.Parameter(t.tensor([1.0, 2.0]))
+        optimizer = t.optim.LBFGS([x], lr=0.1, max_iter=max_iter)
+
+        def closure():
+            optimizer.zero_grad()
+            loss = (x**4).sum()
+            loss.backward()
+            return loss
+
+        keys = []
+        for _ in range(2):
+            optimizer.step(closure)
+            keys.append(list(optimizer.state_dict()["state"][0]))
+        return keys
+
+    ours, theirs = both(run)
+    assert ours == theirs
+
+
 SCHEDULES = {
     "StepLR": (2,), "MultiStepLR": ([1, 2],), "ExponentialLR": (0.9,), "CosineAnnealingLR": (5,),
     "CosineAnnealingWarmRestarts": (5,), "CyclicLR": (0.1, 1.0), "OneCycleLR": (0.1, 10), "ReduceLROnPlateau": (),

@@ -124,6 +124,13 @@ def _norm_method(input, p="fro", dim=None, keepdim=False, dtype=None, **names):
     return norm(input, p, dim, keepdim, dtype=dtype, **names)
 
 
+def nuclear_norm(input=MISSING, dim=(-2, -1), keepdim=False, *, out=None, **names):
+    """nuclear_norm(input, dim, keepdim), and nuclear_norm(input, keepdim) of the last two dimensions."""
+    if isinstance(dim, bool) and keepdim is False:
+        dim, keepdim = (-2, -1), dim
+    return _ops.nuclear_norm(input, dim, keepdim, out=out, **names)
+
+
 METHODS = {f.__name__: f for f in (max, min, median, nanmedian, var, std)}
-FUNCTIONS = METHODS | {f.__name__: f for f in (var_mean, std_mean, norm)}
+FUNCTIONS = METHODS | {f.__name__: f for f in (var_mean, std_mean, norm, nuclear_norm)}
 METHODS["norm"] = _norm_method

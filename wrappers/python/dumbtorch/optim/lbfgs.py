@@ -12,6 +12,10 @@ from ..autograd.grad_mode import enable_grad, no_grad
 from .optimizer import Optimizer, check_one_rate
 
 
+# What a walk hands to the next one, by way of the state and in its order.
+_OF_A_WALK = ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
+
+
 class LBFGS(Optimizer):
     """Limited-memory BFGS (Liu and Nocedal, Math. Programming 45, 503), as torch.optim.LBFGS: step(closure) takes up
     to max_iter steps along directions that the last history_size of them suggest. One group of parameters, whose state
@@ -54,28 +58,31 @@ class LBFGS(Optimizer):
         state["func_evals"] += 1
         begin = _Point(0.0, float(first), self._gradient())
         if not _all_within(begin.grad, self.param_groups[0]["tolerance_grad"]):
-            self._walk(closure, state, begin)
+            walk = {name: state.get(name) for name in _OF_A_WALK}
+            self._walk(closure, state, walk, begin)
+            state.update(walk)
         return first
 
     @property
     def _params(self) -> list:
         return self.param_groups[0]["params"]
 
-    def _walk(self, closure, state: dict, here: _Point) -> None:
+    def _walk(self, closure, state: dict, walk: dict, here: _Point) -> None:
+        """Steps from here, of which `walk` keeps what the next ones need."""
         group = self.param_groups[0]
         max_iter, smallest = group["max_iter"], group["tolerance_change"]
         left = group["max_eval"] - 1
         for number in range(1, max_iter + 1):
             state["n_iter"] += 1
-            d = state["d"] = _direction(state, here.grad, group["history_size"])
-            state["prev_flat_grad"], state["prev_loss"] = here.grad, here.loss
-            t = state["t"] = float(group["lr"]) * _caution(state, here.grad)
+            d = walk["d"] = _direction(state, walk, here.grad, group["history_size"])
+            walk["prev_flat_grad"], walk["prev_loss"] = here.grad, here.loss
+            t = walk["t"] = float(group["lr"]) * _caution(state, here.grad)
             here = here._replace(t=0.0, slope=float(_ops.dot(here.grad, d)))
             if here.slope > -smallest:
                 return
             before = here
             here, evaluations = self._advance(closure, before, d, t, left, number == max_iter)
-            state["t"] = here.t
+            walk["t"] = here.t
             state["func_evals"] += evaluations
             left -= evaluations
             if (
@@ -148,38 +155,38 @@ def _caution(state: dict, grad) -> float:
     return min(1.0, 1.0 / total) if total else 1.0
 
 
-def _direction(state: dict, grad, history_size: int):
+def _direction(state: dict, walk: dict, grad, history_size: int):
     """Minus the gradient times an estimate of the inverse Hessian, by the two loops of Nocedal (Math. Comp. 35,
     773)."""
     if state["n_iter"] == 1:
-        state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
+        walk.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
         return _ops.neg(grad)
-    _remember(state, grad, history_size)
-    changes, steps, inverses = state["old_dirs"], state["old_stps"], state["ro"]
+    _remember(walk, grad, history_size)
+    changes, steps, inverses = walk["old_dirs"], walk["old_stps"], walk["ro"]
     shares = state.setdefault("al", [None] * history_size)
     d = _ops.neg(grad)
     for i in reversed(range(len(changes))):
         shares[i] = _ops.dot(steps[i], d) * inverses[i]
         _ops.addcmul_(d, changes[i], shares[i], value=-1)
-    d = d * state["H_diag"]
+    d = d * walk["H_diag"]
     for i in range(len(changes)):
         share = shares[i] - _ops.dot(changes[i], d) * inverses[i]
         _ops.addcmul_(d, steps[i], share)
     return d
 
 
-def _remember(state: dict, grad, history_size: int) -> None:
+def _remember(walk: dict, grad, history_size: int) -> None:
     """Adds the last step, and how the gradient changed on it, to the history, if the loss is convex along it."""
-    change, step = grad - state["prev_flat_grad"], state["d"] * state["t"]
+    change, step = grad - walk["prev_flat_grad"], walk["d"] * walk["t"]
     curvature = _ops.dot(change, step)
     if not float(curvature) > 1e-10:
         return
-    history = [state[name] for name in ("old_dirs", "old_stps", "ro")]
+    history = [walk[name] for name in ("old_dirs", "old_stps", "ro")]
     for values, value in zip(history, (change, step, 1.0 / curvature), strict=True):
         if len(values) == history_size:
             values.pop(0)
         values.append(value)
-    state["H_diag"] = curvature / _ops.dot(change, change)
+    walk["H_diag"] = curvature / _ops.dot(change, change)
 
 
 # ---- the line search

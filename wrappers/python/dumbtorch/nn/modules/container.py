@@ -94,7 +94,7 @@ class _Indexed(Module):
         members.insert(index, module)
         self._replace(members)
 
-    def pop(self, key=-1):
+    def pop(self, key):
         """Takes a member out."""
         member = self[key]
         del self[key]

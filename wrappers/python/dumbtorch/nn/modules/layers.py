@@ -725,12 +725,12 @@ class RMSNorm(Module):
             if self.weight is not None:
                 _ops.fill_(self.weight, 1)
 
-    def forward(self, input):
+    def forward(self, x):
         try:
             weight = self._parameters["weight"]
         except KeyError:  # deleted: a plain attribute may stand for it
             weight = self.weight
-        return _ops.rms_norm(input, self.normalized_shape, weight, self.eps)
+        return _ops.rms_norm(x, self.normalized_shape, weight, self.eps)
 
     def extra_repr(self):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
@@ -1892,8 +1892,8 @@ class PoissonNLLLoss(_Loss):
         self.full = full
         self.eps = eps
 
-    def forward(self, input, target):
-        return _ops.poisson_nll_loss(input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction)
+    def forward(self, log_input, target):
+        return _ops.poisson_nll_loss(log_input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction)
 
 
 class GaussianNLLLoss(_Loss):
