@@ -150,7 +150,7 @@ def signature(c: Call, with_out: bool) -> list[str]:
         missing = "=MISSING" if a.name in left_out else ""
         parts.append(safe(a.name) + (f"={default(a)}" if a.has_default else missing))
         if a.name == "other" and has_third(c.function):
-            parts.append("third=None")
+            parts.append("third=MISSING")
     if is_factory(c.function):
         parts += ["layout=None", "pin_memory=False"]
     if with_out:
@@ -216,7 +216,7 @@ def function(c: Call, method: bool = False) -> str:
     before, after = _result(c, call)
     if has_third(f):
         lines += [
-            f"{INDENT}if third is not None:",
+            f"{INDENT}if third is not MISSING:",
             f"{INDENT * 2}return alpha_by_position({name}, input, other, third, alpha{', out=out' * has_out(c)})",
         ]
     lines += [INDENT + line for line in _out(c)] if has_out(c) else []
@@ -485,7 +485,7 @@ def _only(c: Call, r: Result) -> list[str]:
     lines = _raised_if(_FAILED[r.kind.key]) if r.kind.key in _FAILED else []
     if is_factory(c.function):
         lines += [
-            "if layout is not None or pin_memory:",
+            "if layout is not None or pin_memory is not False:",
             f"{INDENT}return placed(out, layout, pin_memory)",
         ]
     return [*lines, f"return {_taken(r, _TAKE | _TAKE_OR_FAIL, 'out')}"]

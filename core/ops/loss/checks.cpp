@@ -185,11 +185,12 @@ void check_class_dim(const Tensor& input) {
 }
 
 void check_target_sizes(const Tensor& input, const Tensor& target) {
+  DT_CHECK(target.ndim() == 0 || input.size(0) == target.size(0), kValueError,
+           "Expected input batch_size (", input.size(0), ") to match target batch_size (",
+           target.size(0), ").");
   if (input.ndim() == 2) {
     DT_CHECK(target.ndim() == 1, kRuntimeError,
              "0D or 1D target tensor expected, multi-target not supported");
-    DT_CHECK(input.size(0) == target.size(0), kValueError, "Expected input batch_size (",
-             input.size(0), ") to match target batch_size (", target.size(0), ").");
     return;
   }
   Dims wanted = input.sizes();

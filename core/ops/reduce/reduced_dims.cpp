@@ -14,7 +14,7 @@ ReducedDims::ReducedDims(const Tensor& x, std::optional<IntList> dim, bool keepd
   if (!all) {
     for (int64_t i : *dim) {
       const int d = wrap_dim(i, x.ndim());
-      check_named_once(reduced[d] && x.ndim() > 0, d);
+      check_named_once(reduced[d], d);
       reduced[d] = true;
     }
   }

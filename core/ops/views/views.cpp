@@ -183,7 +183,11 @@ Tensor t(const Tensor& input) {
 Tensor squeeze(const Tensor& input, std::optional<IntList> dim) {
   bool candidate[DT_MAX_DIMS] = {};
   if (dim) {
-    for (int64_t d : *dim) candidate[wrap_dim(d, input.ndim())] = true;
+    for (int64_t d : *dim) {
+      bool& is_named = candidate[wrap_dim(d, input.ndim())];
+      check_named_once(is_named, wrap_dim(d, input.ndim()));
+      is_named = true;
+    }
   }
   Dims sizes, strides;
   for (int d = 0; d < input.ndim(); ++d) {

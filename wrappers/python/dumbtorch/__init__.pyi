@@ -253,6 +253,7 @@ from ._reductions import std as std
 from ._reductions import var_mean as var_mean
 from ._reductions import std_mean as std_mean
 from ._reductions import norm as norm
+from ._reductions import nuclear_norm as nuclear_norm
 from ._ops import conv_transpose1d as conv_transpose1d
 from ._ops import conv_transpose2d as conv_transpose2d
 from ._ops import conv_transpose3d as conv_transpose3d
@@ -341,7 +342,6 @@ from ._ops import kron as kron
 from ._ops import bilinear as bilinear
 from ._ops import matrix_power as matrix_power
 from ._ops import trace as trace
-from ._ops import nuclear_norm as nuclear_norm
 from ._ops import cosine_similarity as cosine_similarity
 from ._ops import pairwise_distance as pairwise_distance
 from ._ops import dist as dist

@@ -112,6 +112,16 @@ def complain(error: Exception, function: str, kinds: str, *values) -> Exception:
     return error
 
 
+def need(function: str, kinds: str, *values) -> None:
+    """Refuses what is not of its kind, for a function that looks at its arguments before the library does."""
+    error = complain(_GOOD, function, kinds, *values)
+    if error is not _GOOD:
+        raise error
+
+
+_GOOD = TypeError()
+
+
 def need_tensor(function: str, input):
     """The input, for what does not give it to the library."""
     if not isinstance(input, TensorBase):

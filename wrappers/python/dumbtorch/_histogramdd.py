@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from . import _ops
+from ._complaints import need
 from ._named_results import result_type
 from ._out import need_tuple
 from ._tensor_type import TensorBase, into
@@ -19,6 +20,8 @@ def histogramdd(input, bins, range=None, weight=None, density=False, *, out=None
 
     bins: so many of equal width, for all dimensions or each, or each dimension's edges in rising order.
     """
+    kinds = "input:tensor weight:tensor? density:bool"
+    need("histogramdd", kinds, input, weight, density)
     if out is not None:
         need_tuple("histogramdd", out, 2)
         need_tuple("histogramdd", out[1], input.shape[-1])

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 from . import _ops
+from ._complaints import need
 from ._creation import tensor
 from ._functions import broadcast_shapes
 from ._named_results import result_type
 from ._out import need_tuple
 from ._runtime import LinAlgError
 from ._tensor_type import into
-from ._types import float32, float64, int32
+from ._types import bool_, float32, float64, int32
 from .autograd.function import Function
 
 _Factors = result_type("linalg_ldl_factor", "LD pivots")
@@ -20,6 +21,7 @@ _FactorsAndInfo = result_type("linalg_ldl_factor_ex", "LD pivots info")
 
 def ldl_factor(input, *, hermitian=False, out=None):
     """L and D of input = L @ D @ L.mT in one matrix, and the exchanges of rows; `hermitian` changes nothing."""
+    need("ldl_factor", "input:tensor hermitian:bool", input, hermitian)
     if out is not None:
         need_tuple("ldl_factor", out, 2)
         return into(out, ldl_factor, input)
@@ -29,6 +31,8 @@ def ldl_factor(input, *, hermitian=False, out=None):
 def ldl_factor_ex(input, *, hermitian=False, check_errors=False, out=None):
     """ldl_factor with a code for each matrix: 0, or the first element of D that is 0. As LAPACK has them: the lower
     triangle of input is read; a pair of negative pivots stands for a block of two rows in D."""
+    kinds = "input:tensor hermitian:bool check_errors:bool"
+    need("ldl_factor_ex", kinds, input, hermitian, check_errors)
     if out is not None:
         need_tuple("ldl_factor_ex", out, 3)
         return into(out, ldl_factor_ex, input, check_errors=check_errors)
@@ -50,6 +54,8 @@ def ldl_factor_ex(input, *, hermitian=False, check_errors=False, out=None):
 
 def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
     """X of A @ X = B, by what ldl_factor gives for A."""
+    kinds = "LD:tensor pivots:tensor B:tensor hermitian:bool"
+    need("ldl_solve", kinds, LD, pivots, B, hermitian)
     if out is not None:
         return into(out, ldl_solve, LD, pivots, B)
     _check_system(LD, pivots, B)
@@ -86,6 +92,8 @@ def _check_system(LD, pivots, B) -> None:
             f"Incompatible matrix sizes for {function}: each A matrix is {n} by {n} but each b matrix is {rows} by "
             f"{columns}"
         )
+    if pivots.is_floating_point() or pivots.dtype is bool_:
+        raise RuntimeError(f"{function}: Expected pivots to be integers. Got {pivots.dtype.word}")
     if pivots.shape != LD.shape[:-1]:
         raise RuntimeError(
             f"{function}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "

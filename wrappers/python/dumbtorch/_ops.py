@@ -4023,7 +4023,7 @@ def empty(*args, size=None, dtype=None, device=None, requires_grad=False, memory
         return otherwise(error, empty, "empty", "size:i64[] dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", given_sizes(args, size), dtype, device, requires_grad, memory_format)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -4049,7 +4049,7 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False,
         return otherwise(error, empty_strided, "empty_strided", "size:i64[] stride:i64[] dtype:dtype? device:device? requires_grad:bool", size, stride, dtype, device, requires_grad)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -4073,7 +4073,7 @@ def new_empty_strided(input, size, stride, *, dtype=None, device=None, requires_
         return otherwise(error, new_empty_strided, "new_empty_strided", "input:tensor size:i64[] stride:i64[] dtype:dtype? device:device? requires_grad:bool", input, size, stride, dtype, device, requires_grad)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -4097,7 +4097,7 @@ def zeros(*args, size=None, dtype=None, device=None, requires_grad=False, layout
         return otherwise(error, zeros, "zeros", "size:i64[] dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), dtype, device, requires_grad)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -4121,7 +4121,7 @@ def ones(*args, size=None, dtype=None, device=None, requires_grad=False, layout=
         return otherwise(error, ones, "ones", "size:i64[] dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), dtype, device, requires_grad)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -4148,7 +4148,7 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layo
         return otherwise(error, full, "full", "size:i64[] fill_value:scalar dtype:dtype? device:device? requires_grad:bool", size, fill_value, dtype, device, requires_grad)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -4177,7 +4177,7 @@ def arange(start, end, step=1, *, dtype=None, device=None, requires_grad=False, 
         return otherwise(error, arange, "arange", "start:scalar end:scalar step:scalar dtype:dtype? device:device? requires_grad:bool", start, end, step, dtype, device, requires_grad)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -4204,7 +4204,7 @@ def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False,
         return otherwise(error, linspace, "linspace", "start:scalar end:scalar steps:i64 dtype:dtype? device:device? requires_grad:bool", start, end, steps, dtype, device, requires_grad)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -4232,7 +4232,7 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_
         return otherwise(error, logspace, "logspace", "start:scalar end:scalar steps:i64 base:f64 dtype:dtype? device:device? requires_grad:bool", start, end, steps, base, dtype, device, requires_grad)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -4256,7 +4256,7 @@ def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, layout=None,
         return otherwise(error, eye, "eye", "n:i64 m:i64? dtype:dtype? device:device? requires_grad:bool", n, m, dtype, device, requires_grad)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -4280,7 +4280,7 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False, layout=Non
         return otherwise(error, scalar_tensor, "scalar_tensor", "s:scalar dtype:dtype? device:device? requires_grad:bool", s, dtype, device, requires_grad)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -4305,7 +4305,7 @@ def empty_like(input=MISSING, *, dtype=None, device=None, requires_grad=False, m
         return otherwise(error, empty_like, "empty_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -4330,7 +4330,7 @@ def zeros_like(input=MISSING, *, dtype=None, device=None, requires_grad=False, m
         return otherwise(error, zeros_like, "zeros_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -4355,7 +4355,7 @@ def ones_like(input=MISSING, *, dtype=None, device=None, requires_grad=False, me
         return otherwise(error, ones_like, "ones_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -4382,7 +4382,7 @@ def full_like(input=MISSING, fill_value=MISSING, *, dtype=None, device=None, req
         return otherwise(error, full_like, "full_like", "input:tensor fill_value:scalar dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, fill_value, dtype, device, requires_grad, memory_format)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -4404,7 +4404,7 @@ def new_empty(input, *args, size=None, dtype=None, device=None, requires_grad=Fa
         return otherwise(error, new_empty, "new_empty", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -4426,7 +4426,7 @@ def new_zeros(input, *args, size=None, dtype=None, device=None, requires_grad=Fa
         return otherwise(error, new_zeros, "new_zeros", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -4448,7 +4448,7 @@ def new_ones(input, *args, size=None, dtype=None, device=None, requires_grad=Fal
         return otherwise(error, new_ones, "new_ones", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -4472,7 +4472,7 @@ def new_full(input, size, fill_value, *, dtype=None, device=None, requires_grad=
         return otherwise(error, new_full, "new_full", "input:tensor size:i64[] fill_value:scalar dtype:dtype? device:device? requires_grad:bool", input, size, fill_value, dtype, device, requires_grad)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -10251,7 +10251,7 @@ def clamp_(input, min=None, max=None):
     return input
 
 
-def add(input=MISSING, other=MISSING, third=None, *, alpha=1, out=None, **names):
+def add(input=MISSING, other=MISSING, third=MISSING, *, alpha=1, out=None, **names):
     """input + alpha * other.
 
     Args:
@@ -10260,7 +10260,7 @@ def add(input=MISSING, other=MISSING, third=None, *, alpha=1, out=None, **names)
     """
     if names:
         input, other, = by_own_names(add, names, input=input, other=other)
-    if third is not None:
+    if third is not MISSING:
         return alpha_by_position(add, input, other, third, alpha, out=out)
     if out is not None:
         return into(out, add, input, other, alpha=alpha)
@@ -10277,7 +10277,7 @@ def add(input=MISSING, other=MISSING, third=None, *, alpha=1, out=None, **names)
     return out
 
 
-def add_(input=MISSING, other=MISSING, third=None, *, alpha=1, **names):
+def add_(input=MISSING, other=MISSING, third=MISSING, *, alpha=1, **names):
     """In-place version of `add`.
 
     Args:
@@ -10286,7 +10286,7 @@ def add_(input=MISSING, other=MISSING, third=None, *, alpha=1, **names):
     """
     if names:
         input, other, = by_own_names(add_, names, input=input, other=other)
-    if third is not None:
+    if third is not MISSING:
         return alpha_by_position(add_, input, other, third, alpha)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
@@ -10299,7 +10299,7 @@ def add_(input=MISSING, other=MISSING, third=None, *, alpha=1, **names):
     return input
 
 
-def sub(input=MISSING, other=MISSING, third=None, *, alpha=1, out=None, **names):
+def sub(input=MISSING, other=MISSING, third=MISSING, *, alpha=1, out=None, **names):
     """input - alpha * other.
 
     Args:
@@ -10308,7 +10308,7 @@ def sub(input=MISSING, other=MISSING, third=None, *, alpha=1, out=None, **names)
     """
     if names:
         input, other, = by_own_names(sub, names, input=input, other=other)
-    if third is not None:
+    if third is not MISSING:
         return alpha_by_position(sub, input, other, third, alpha, out=out)
     if out is not None:
         return into(out, sub, input, other, alpha=alpha)
@@ -10325,7 +10325,7 @@ def sub(input=MISSING, other=MISSING, third=None, *, alpha=1, out=None, **names)
     return out
 
 
-def sub_(input=MISSING, other=MISSING, third=None, *, alpha=1, **names):
+def sub_(input=MISSING, other=MISSING, third=MISSING, *, alpha=1, **names):
     """In-place version of `sub`.
 
     Args:
@@ -10334,7 +10334,7 @@ def sub_(input=MISSING, other=MISSING, third=None, *, alpha=1, **names):
     """
     if names:
         input, other, = by_own_names(sub_, names, input=input, other=other)
-    if third is not None:
+    if third is not MISSING:
         return alpha_by_position(sub_, input, other, third, alpha)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
@@ -10347,7 +10347,7 @@ def sub_(input=MISSING, other=MISSING, third=None, *, alpha=1, **names):
     return input
 
 
-def rsub(input=MISSING, other=MISSING, third=None, *, alpha=1, out=None, **names):
+def rsub(input=MISSING, other=MISSING, third=MISSING, *, alpha=1, out=None, **names):
     """other - alpha * input.
 
     Args:
@@ -10356,7 +10356,7 @@ def rsub(input=MISSING, other=MISSING, third=None, *, alpha=1, out=None, **names
     """
     if names:
         input, other, = by_own_names(rsub, names, input=input, other=other)
-    if third is not None:
+    if third is not MISSING:
         return alpha_by_position(rsub, input, other, third, alpha, out=out)
     if out is not None:
         return into(out, rsub, input, other, alpha=alpha)
@@ -13643,7 +13643,7 @@ def rand(*args, size=None, generator=None, dtype=None, device=None, requires_gra
         return otherwise(error, rand, "rand", "size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), generator, dtype, device, requires_grad)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -13668,7 +13668,7 @@ def randn(*args, size=None, generator=None, dtype=None, device=None, requires_gr
         return otherwise(error, randn, "randn", "size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), generator, dtype, device, requires_grad)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -13695,7 +13695,7 @@ def randint(low, high, size, *, generator=None, dtype=None, device=None, require
         return otherwise(error, randint, "randint", "low:i64 high:i64 size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", low, high, size, generator, dtype, device, requires_grad)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -13719,7 +13719,7 @@ def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False,
         return otherwise(error, randperm, "randperm", "n:i64 generator:handle? dtype:dtype? device:device? requires_grad:bool", n, generator, dtype, device, requires_grad)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -13745,7 +13745,7 @@ def rand_like(input=MISSING, *, generator=None, dtype=None, device=None, require
         return otherwise(error, rand_like, "rand_like", "input:tensor generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, generator, dtype, device, requires_grad, memory_format)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -13771,7 +13771,7 @@ def randn_like(input=MISSING, *, generator=None, dtype=None, device=None, requir
         return otherwise(error, randn_like, "randn_like", "input:tensor generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, generator, dtype, device, requires_grad, memory_format)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -13799,7 +13799,7 @@ def randint_like(input=MISSING, low=MISSING, high=MISSING, *, generator=None, dt
         return otherwise(error, randint_like, "randint_like", "input:tensor low:i64 high:i64 generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, low, high, generator, dtype, device, requires_grad, memory_format)
     if out is None:
         raise fail()
-    if layout is not None or pin_memory:
+    if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
 
@@ -19425,7 +19425,7 @@ def arctanh_(input):
     return input
 
 
-def subtract(input=MISSING, other=MISSING, third=None, *, alpha=1, out=None, **names):
+def subtract(input=MISSING, other=MISSING, third=MISSING, *, alpha=1, out=None, **names):
     """Another name of `sub`.
 
     Args:
@@ -19434,7 +19434,7 @@ def subtract(input=MISSING, other=MISSING, third=None, *, alpha=1, out=None, **n
     """
     if names:
         input, other, = by_own_names(subtract, names, input=input, other=other)
-    if third is not None:
+    if third is not MISSING:
         return alpha_by_position(subtract, input, other, third, alpha, out=out)
     if out is not None:
         return into(out, subtract, input, other, alpha=alpha)
@@ -19451,7 +19451,7 @@ def subtract(input=MISSING, other=MISSING, third=None, *, alpha=1, out=None, **n
     return out
 
 
-def subtract_(input=MISSING, other=MISSING, third=None, *, alpha=1, **names):
+def subtract_(input=MISSING, other=MISSING, third=MISSING, *, alpha=1, **names):
     """Another name of `sub_`.
 
     Args:
@@ -19460,7 +19460,7 @@ def subtract_(input=MISSING, other=MISSING, third=None, *, alpha=1, **names):
     """
     if names:
         input, other, = by_own_names(subtract_, names, input=input, other=other)
-    if third is not None:
+    if third is not MISSING:
         return alpha_by_position(subtract_, input, other, third, alpha)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)

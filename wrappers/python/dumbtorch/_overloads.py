@@ -4,7 +4,7 @@ the generated function in `_ops.py`."""
 from __future__ import annotations
 
 from . import _checked, _ops, _reductions, _types
-from ._complaints import MISSING
+from ._complaints import MISSING, need
 from ._factors import FACTORS_FIRST
 from ._fill import copy_
 from ._named_results import result_type
@@ -14,11 +14,12 @@ from ._signatures import by_own_names, by_signature, need_input
 from ._tensor_type import TensorBase, into
 
 
-def arange(start=0, end=None, step=1, **options):
+def arange(*args, **options):
     """arange(end), arange(start, end), arange(start, end, step)."""
-    if end is None:
-        start, end = 0, start
-    return _ops.arange(start, end, step, **options)
+    given = by_signature(
+        "arange", args, options, ("end",), ("start", "end"), ("start", "end", "step")
+    )
+    return _ops.arange(*(given if given[1:] else (0, *given)), **options)
 
 
 def randint(*args, **options):
@@ -35,13 +36,21 @@ def randint_like(input, *args, **options):
     return _ops.randint_like(input, *(low or [0]), high, **options)
 
 
-def normal(mean, std=1.0, size=None, *, generator=None, out=None, **options):
+def normal(mean=MISSING, std=MISSING, size=MISSING, *, generator=None, out=None, **options):
     """Normal numbers: of given mean and standard deviation (numbers, or tensors without a size)."""
+    if size is MISSING:
+        of_numbers = not isinstance(std, TensorBase)
+        std = 1.0 if std is MISSING else std
+        need("normal", f"mean:{'tensor' if of_numbers else 'operand'} std:operand", mean, std)
+        if options:
+            raise TypeError(f"normal() got an unexpected keyword argument '{next(iter(options))}'")
+    else:
+        need("normal", "mean:f64 std:f64 size:i64[]", mean, std, size)
     if out is not None:
         return into(out, normal, mean, std, size, generator=generator, **options)
-    if not isinstance(std, TensorBase) and std < 0:
+    if not isinstance(std, TensorBase) and not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-    if size is not None:
+    if size is not MISSING:
         return _ops.randn(size, generator=generator, **options) * std + mean
     if isinstance(std, TensorBase) and std.device.type == "cpu" and (std < 0).any():
         raise RuntimeError("normal expects all elements of std >= 0.0")
@@ -52,13 +61,13 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, **options):
     return _ops.to(noise * std + mean, dtype=like.dtype)
 
 
-def bernoulli(input=MISSING, p=None, *, generator=None, out=None, **names):
+def bernoulli(input=MISSING, p=MISSING, *, generator=None, out=None, **names):
     """1 with the probability that the input says, or with probability p; else 0."""
     if names:
         (input,) = by_own_names(bernoulli, names, input=input)
     if out is not None:
         return into(out, _ops.to, bernoulli(input, p, generator=generator), dtype=out.dtype)
-    if p is None:
+    if p is MISSING:
         return _ops.bernoulli(input, generator=generator)
     return _ops.bernoulli_p(input, p, generator=generator)
 
@@ -217,11 +226,13 @@ _FactorsAndInfo = result_type("_lu_with_info", "LU pivots info")
 
 def qr(input, some=True, *, out=None):
     """The older form of linalg.qr."""
+    need("qr", "input:tensor some:bool", input, some)
     return _ops.linalg_qr(input, "reduced" if some else "complete", out=out)
 
 
 def pinverse(input, rcond=1e-15):
     """The older form of linalg.pinv."""
+    need("pinverse", "input:tensor rcond:f64", input, rcond)
     return _ops.linalg_pinv(input, rtol=rcond)
 
 
@@ -275,6 +286,7 @@ def gradient(input=MISSING, *, spacing=None, dim=None, edge_order=1, **names):
     """Estimates of the derivatives along dimensions; spacing is a number, numbers or coordinates."""
     if names:
         input, dim = by_own_names(gradient, names, input=input, dim=dim)
+    need("gradient", "input:tensor", input)
     if spacing is not None and isinstance(spacing, (list, tuple)):
         if any(isinstance(part, TensorBase) for part in spacing):
             return tuple(_ops.gradient_at(input, spacing, dim=dim, edge_order=edge_order))
@@ -313,6 +325,8 @@ def nonzero(input=MISSING, *, as_tuple=False, out=None, **names):
     """Positions of nonzero elements: [count, dimensions], or one tensor for each dimension."""
     if names:
         (input,) = by_own_names(nonzero, names, input=input)
+    if not isinstance(as_tuple, bool):
+        need("nonzero", "input:tensor as_tuple:bool", input, as_tuple)
     if not as_tuple:
         return _ops.nonzero(input, out=out)
     if out is not None:
@@ -323,41 +337,42 @@ def nonzero(input=MISSING, *, as_tuple=False, out=None, **names):
 
 
 def scatter(
-    input=MISSING,
-    dim=MISSING,
-    index=MISSING,
-    src=None,
-    *,
-    value=None,
-    reduce=None,
-    out=None,
-    **names,
-):
+    input=MISSING, dim=MISSING, index=MISSING, src=MISSING, *, value=MISSING, reduce=MISSING, out=None, **names,
+):  # fmt: skip
     """scatter(input, dim, index, src), or value=number for src; with reduce "add" or "multiply"."""
     if names:
         input, dim = by_own_names(scatter, names, input=input, dim=dim)
-    src = value if src is None else src
-    if reduce is None:
+    src = _src_of("scatter", src, value)
+    if reduce is MISSING:
         return _ops.scatter(input, dim, index, src, out=out)
     src, reduce = _scattered(input, index, src, reduce)
     return _ops.scatter_reduce(input, dim, index, src, reduce, out=out)
 
 
 def scatter_(
-    input=MISSING, dim=MISSING, index=MISSING, src=None, *, value=None, reduce=None, **names
-):
+    input=MISSING, dim=MISSING, index=MISSING, src=MISSING, *, value=MISSING, reduce=MISSING, **names
+):  # fmt: skip
     """In-place version of scatter."""
     if names:
         input, dim = by_own_names(scatter_, names, input=input, dim=dim)
-    src = value if src is None else src
-    if reduce is None:
+    src = _src_of("scatter_", src, value)
+    if reduce is MISSING:
         return _ops.scatter_(input, dim, index, src)
     src, reduce = _scattered(input, index, src, reduce)
     return _ops.scatter_reduce_(input, dim, index, src, reduce)
 
 
+def _src_of(function: str, src, value):
+    if src is MISSING:
+        return value
+    if value is not MISSING:
+        raise TypeError(f"{function}() takes src or value, not both")
+    return src
+
+
 def _scattered(input, index, src, reduce) -> tuple:
     """A tensor for a number, and scatter_reduce's word for what happens to it."""
+    need("scatter", "src:operand reduce:str", src, reduce)
     words = {"add": "sum", "multiply": "prod"}
     if reduce not in words:
         raise RuntimeError("reduce argument must be either add or multiply.")
@@ -374,18 +389,19 @@ def _view_method(input, *args, size=None, dtype=None):
     return _ops.view(input, *args, size=size) if dtype is None else _ops.view_dtype(input, dtype)
 
 
-def repeat_interleave(input=MISSING, repeats=None, dim=None, *, output_size=None, **names):
+def repeat_interleave(input=MISSING, repeats=MISSING, dim=None, *, output_size=None, **names):
     """repeat_interleave(input, repeats, dim); repeat_interleave(repeats) is of 0, 1, 2, ..."""
     if names:
         input, dim = by_own_names(repeat_interleave, names, input=input, dim=dim)
     if input is MISSING and dim is None:
-        input, repeats = (MISSING if repeats is None else repeats), None
-    if repeats is None and isinstance(input, TensorBase):
+        input, repeats = repeats, MISSING
+    if repeats is MISSING and dim is None and isinstance(input, TensorBase):
         if input.dim() != 1:
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
         places = _ops.arange(0, input.shape[0], dtype=input.dtype, device=input.device)
         return _ops.repeat_interleave(places, input, 0, output_size=output_size)
-    if repeats is not None and not isinstance(repeats, TensorBase):
+    if repeats is not MISSING and not isinstance(repeats, TensorBase):
+        need("repeat_interleave", "input:tensor repeats:i64", input, repeats)
         (repeats,) = shape_list([repeats])
     return _ops.repeat_interleave(input, repeats, dim, output_size=output_size)
 
@@ -464,17 +480,17 @@ def meshgrid(*tensors, indexing=None):
 
 def broadcast_tensors(*tensors):
     """All tensors expanded to their common shape."""
-    return _ops.broadcast_tensors(_listed(tensors))
+    return _ops.broadcast_tensors(tensors)
 
 
 def block_diag(*tensors):
     """The matrix with the tensors as blocks along the diagonal."""
-    return _ops.block_diag(_listed(tensors))
+    return _ops.block_diag(tensors)
 
 
 def cartesian_prod(*tensors):
     """All ways to choose one element of each vector."""
-    return _ops.cartesian_prod(_listed(tensors))
+    return _ops.cartesian_prod(tensors)
 
 
 def atleast_1d(*tensors):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _ops
+from ._complaints import need
 from .autograd.function import Function
 
 
@@ -20,14 +21,17 @@ class _Parts(Function):
 
 def unsafe_split(input, split_size, dim=0, *, axis=None) -> tuple:
     """split, into what counts as no views: parts may be written where nobody looks at the whole afterwards."""
+    need("unsafe_split", "input:tensor split_size:i64", input, split_size)
     return _Parts.apply(input, lambda x: x.split(split_size, dim, axis=axis))
 
 
 def unsafe_chunk(input, chunks, dim=0, *, axis=None) -> tuple:
     """chunk, into what counts as no views: parts may be written where nobody looks at the whole afterwards."""
+    need("unsafe_chunk", "input:tensor chunks:i64", input, chunks)
     return _Parts.apply(input, lambda x: x.chunk(chunks, dim if axis is None else axis))
 
 
 def unsafe_split_with_sizes(input, split_sizes, dim=0, *, axis=None) -> tuple:
     """split into these sizes, into what counts as no views."""
+    need("unsafe_split_with_sizes", "input:tensor split_sizes:i64[]", input, split_sizes)
     return _Parts.apply(input, lambda x: x.split(list(split_sizes), dim, axis=axis))

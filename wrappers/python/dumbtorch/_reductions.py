@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from . import _ops
-from ._complaints import MISSING, missing
+from ._complaints import MISSING, missing, need, need_tensor
 from ._out import need_pair_along
 from ._signatures import by_own_names
 from ._tensor_type import TensorBase, into
 
 
-def max(input=MISSING, other=None, keepdim=False, *, dim=None, out=None, **names):
+def max(
+    input=MISSING, other=MISSING, keepdim=MISSING, *, dim=MISSING, out=None, **names
+):  # fmt: skip
     """max(input), max(input, dim, keepdim) and max(input, other)."""
     by = (_ops.max, _ops.max_dim, _ops.maximum)
     return _extreme(max, by, input, other, keepdim, dim, out, names)
 
 
-def min(input=MISSING, other=None, keepdim=False, *, dim=None, out=None, **names):
+def min(
+    input=MISSING, other=MISSING, keepdim=MISSING, *, dim=MISSING, out=None, **names
+):  # fmt: skip
     """min(input), min(input, dim, keepdim) and min(input, other)."""
     by = (_ops.min, _ops.min_dim, _ops.minimum)
     return _extreme(min, by, input, other, keepdim, dim, out, names)
@@ -28,24 +32,26 @@ def _extreme(function, by, input, other, keepdim, dim, out, names):
             function, names, input=input, other=other, dim=dim, keepdim=keepdim
         )
     if out is not None:
-        need_pair_along(function.__name__, out, other, dim)
+        need_pair_along(function.__name__, out, *(x for x in (other, dim) if x is not MISSING))
         return into(out, function, input, other, keepdim, dim=dim)
     whole, along, of_two = by
-    is_pair = isinstance(other, TensorBase)
-    is_twice = dim is not None and other is not None
-    if dim is None and not is_pair:
+    if dim is MISSING and keepdim is MISSING and isinstance(other, TensorBase):
+        return of_two(input, other)
+    if dim is MISSING:
         dim = other
-    if is_twice or (dim is None and keepdim):
+    elif other is not MISSING:
+        dim = None
+    if dim is None or (dim is MISSING and keepdim is not MISSING):
         raise TypeError(f"{function.__name__}() takes dim and keepdim, another tensor, or neither")
-    return of_two(input, other) if is_pair else _reduced(whole, along, input, dim, keepdim)
+    return _reduced(whole, along, input, dim, keepdim)
 
 
-def median(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
+def median(input=MISSING, dim=MISSING, keepdim=MISSING, *, out=None, **names):
     """median(input) and median(input, dim, keepdim)."""
     return _middle(median, (_ops.median, _ops.median_dim), input, dim, keepdim, out, names)
 
 
-def nanmedian(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
+def nanmedian(input=MISSING, dim=MISSING, keepdim=MISSING, *, out=None, **names):
     """nanmedian(input) and nanmedian(input, dim, keepdim)."""
     return _middle(nanmedian, (_ops.nanmedian, _ops.nanmedian_dim), input, dim, keepdim, out, names)
 
@@ -54,52 +60,61 @@ def _middle(function, by, input, dim, keepdim, out, names):
     if names:
         input, dim, keepdim = by_own_names(function, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
-        need_pair_along(function.__name__, out, dim)
+        need_pair_along(function.__name__, out, *(() if dim is MISSING else (dim,)))
         return into(out, function, input, dim, keepdim)
-    if dim is None and keepdim:
+    if dim is MISSING and keepdim is not MISSING:
         raise missing(function.__name__, ["dim"])
     return _reduced(*by, input, dim, keepdim)
 
 
 def _reduced(whole, along, input, dim, keepdim):
-    return whole(input) if dim is None else along(input, dim, keepdim)
+    if dim is MISSING:
+        return whole(input)
+    return along(input, dim, False if keepdim is MISSING else keepdim)
 
 
 def var(
-    input=MISSING, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None, **names
-):
+    input=MISSING, dim=MISSING, unbiased=MISSING, keepdim=False, *, correction=MISSING, out=None, **names,
+):  # fmt: skip
     """var(input, dim, *, correction, keepdim), and the older `unbiased`."""
     return _spread(_ops.var, input, dim, unbiased, keepdim, correction, out, names)
 
 
 def std(
-    input=MISSING, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None, **names
-):
+    input=MISSING, dim=MISSING, unbiased=MISSING, keepdim=False, *, correction=MISSING, out=None, **names,
+):  # fmt: skip
     """std(input, dim, *, correction, keepdim), and the older `unbiased`."""
     return _spread(_ops.std, input, dim, unbiased, keepdim, correction, out, names)
 
 
 def var_mean(
-    input=MISSING, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None, **names
-):
+    input=MISSING, dim=MISSING, unbiased=MISSING, keepdim=False, *, correction=MISSING, out=None, **names,
+):  # fmt: skip
     """var_mean(input, dim, *, correction, keepdim), and the older `unbiased`."""
     return _spread(_ops.var_mean, input, dim, unbiased, keepdim, correction, out, names)
 
 
 def std_mean(
-    input=MISSING, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None, **names
-):
+    input=MISSING, dim=MISSING, unbiased=MISSING, keepdim=False, *, correction=MISSING, out=None, **names,
+):  # fmt: skip
     """std_mean(input, dim, *, correction, keepdim), and the older `unbiased`."""
     return _spread(_ops.std_mean, input, dim, unbiased, keepdim, correction, out, names)
 
 
 def _spread(function, input, dim, unbiased, keepdim, correction, out, names):
     if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    if not isinstance(unbiased, (bool, type(None))):
-        raise TypeError(f"argument 'unbiased' must be bool, not {type(unbiased).__name__}")
-    if correction is None:
-        correction = 1 if unbiased is None else int(unbiased)
+        if unbiased is not MISSING:
+            raise TypeError(f"{function.__name__}() takes unbiased once")
+        dim, unbiased = MISSING, dim
+    if unbiased is not MISSING:
+        need(function.__name__, "unbiased:bool", unbiased)
+        if correction is not MISSING:
+            raise TypeError(f"{function.__name__}() takes unbiased or correction, not both")
+        if dim is MISSING and keepdim:
+            raise missing(function.__name__, ["dim"])
+        correction = int(unbiased)
+    dim = None if dim is MISSING else dim
+    correction = None if correction is MISSING else correction
     return function(input, dim, correction=correction, keepdim=keepdim, out=out, **names)
 
 
@@ -113,7 +128,7 @@ def norm(input=MISSING, p="fro", dim=None, keepdim=False, out=None, dtype=None, 
         dims = " ".join(map(str, dim))
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dims}")
     if p == "nuc":
-        dim = (0, 1) if dim is None else dim
+        dim = tuple(range(need_tensor("norm", input).ndim)) if dim is None else dim
         return linalg.matrix_norm(input, p, dim, keepdim, dtype=dtype, out=out)
     order = linalg._order_of(p)
     return _ops.norm(input, 2 if order is None else order, dim, keepdim, dtype=dtype, out=out)

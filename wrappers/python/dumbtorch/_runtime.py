@@ -109,7 +109,9 @@ SEQUENCE = (list, tuple)
 
 
 def is_index(x) -> bool:
-    """Whether it stands for an integer; a bool does not."""
+    """Whether it stands for an integer; a bool does not, and a tensor only where it holds one."""
+    if isinstance(x, TensorBase):
+        return x.numel() == 1 and not x.is_floating_point()
     return hasattr(x, "__index__") and x.__class__ is not bool
 
 
@@ -254,8 +256,10 @@ def placed(x, where: layout | None, pin_memory: bool):
     """A new tensor as its maker was told to lay it: strided, the only layout; perhaps in page-locked memory."""
     if where is not None and not isinstance(where, layout):
         raise TypeError(f"argument 'layout' must be torch.layout, not {type(where).__name__}")
-    if not pin_memory:
+    if pin_memory is False or pin_memory is None:
         return x
+    if pin_memory is not True:
+        raise TypeError(f"argument 'pin_memory' must be bool, not {type(pin_memory).__name__}")
     from . import _ops
 
     pinned = _ops.tensor_pin_memory(_ops.detach(x))

@@ -111,34 +111,34 @@ class Tensor(TensorNames):
     def type_as(self, other) -> Tensor:
         return _ops.to(self, dtype=other.dtype, device=other.device)
 
-    def float(self, memory_format=preserve_format) -> Tensor:
+    def float(self, *, memory_format=preserve_format) -> Tensor:
         return _cast(self, float32, memory_format)
 
-    def double(self, memory_format=preserve_format) -> Tensor:
+    def double(self, *, memory_format=preserve_format) -> Tensor:
         return _cast(self, float64, memory_format)
 
-    def long(self, memory_format=preserve_format) -> Tensor:
+    def long(self, *, memory_format=preserve_format) -> Tensor:
         return _cast(self, int64, memory_format)
 
-    def int(self, memory_format=preserve_format) -> Tensor:
+    def int(self, *, memory_format=preserve_format) -> Tensor:
         return _cast(self, int32, memory_format)
 
-    def half(self, memory_format=preserve_format) -> Tensor:
+    def half(self, *, memory_format=preserve_format) -> Tensor:
         return _cast(self, float16, memory_format)
 
-    def bfloat16(self, memory_format=preserve_format) -> Tensor:
+    def bfloat16(self, *, memory_format=preserve_format) -> Tensor:
         return _cast(self, bfloat16, memory_format)
 
-    def short(self, memory_format=preserve_format) -> Tensor:
+    def short(self, *, memory_format=preserve_format) -> Tensor:
         return _cast(self, int16, memory_format)
 
-    def char(self, memory_format=preserve_format) -> Tensor:
+    def char(self, *, memory_format=preserve_format) -> Tensor:
         return _cast(self, int8, memory_format)
 
-    def byte(self, memory_format=preserve_format) -> Tensor:
+    def byte(self, *, memory_format=preserve_format) -> Tensor:
         return _cast(self, uint8, memory_format)
 
-    def bool(self, memory_format=preserve_format) -> Tensor:
+    def bool(self, *, memory_format=preserve_format) -> Tensor:
         return _cast(self, bool_, memory_format)
 
     # ---- autograd

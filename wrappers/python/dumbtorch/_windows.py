@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 
 from . import _ops
+from ._complaints import need
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 
 
 def _window(name: str, shape, window_length: int, periodic: bool, options: dict):
     """shape(t) for t from 0 to 1 in so many steps; a periodic one leaves the last out."""
+    need(name, "window_length:i64 periodic:bool", window_length, periodic)
     kind = options.get("dtype") or _ops.get_default_dtype()
-    requires_grad = options.pop("requires_grad", False)
+    requires_grad = options.pop("requires_grad", None) or False
     if not kind.is_floating_point:
         raise RuntimeError(f"{name} expects floating point dtypes, got: {kind}")
     if window_length < 0:
@@ -43,6 +45,7 @@ def hamming_window(
     window_length, periodic=True, alpha=0.54, beta=0.46, *, _name="hamming_window", **options
 ):
     """alpha - beta cos(2 pi t), for t from 0 to 1."""
+    need(_name, "alpha:f64 beta:f64", alpha, beta)
     return _window(
         _name, lambda t: alpha - beta * _ops.cos(2 * math.pi * t), window_length, periodic, options
     )
@@ -59,6 +62,7 @@ def blackman_window(window_length, periodic=True, **options):
 
 def kaiser_window(window_length, periodic=True, beta=12.0, **options):
     """i0(beta sqrt(1 - (2t - 1)^2)) / i0(beta), for t from 0 to 1."""
+    need("kaiser_window", "beta:f64", beta)
 
     def shape(t):
         inside = _ops.clamp_min(1 - _ops.square(2 * t - 1), 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _missing, _ops
-from ._complaints import MISSING
+from ._complaints import MISSING, need_tensor
 from ._ldl import ldl_factor, ldl_factor_ex, ldl_solve
 from ._runtime import LinAlgError
 from ._signatures import by_own_names, need_input
@@ -24,6 +24,7 @@ def matrix_norm(
             matrix_norm, names, input=input, dim=dim, keepdim=keepdim
         )
     need_input(matrix_norm, input)
+    need_tensor("matrix_norm", input)
     if ord == "nuc":
         return _ops.nuclear_norm(input if dtype is None else input.to(dtype), dim, keepdim, out=out)
     return _ops.linalg_matrix_norm(input, _order_of(ord), dim, keepdim, dtype=dtype, out=out)
@@ -33,9 +34,10 @@ def norm(input=MISSING, ord=None, dim=None, keepdim=False, *, dtype=None, out=No
     """vector_norm of vectors, matrix_norm of matrices."""
     if names:
         input, dim, keepdim = by_own_names(norm, names, input=input, dim=dim, keepdim=keepdim)
+    need_input(norm, input)
+    need_tensor("norm", input)
     if not isinstance(ord, str):
         return _ops.linalg_norm(input, ord, dim, keepdim, dtype=dtype, out=out)
-    need_input(norm, input)
     if dim is None and input.ndim > 2:
         raise RuntimeError(
             "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got "

@@ -11,7 +11,6 @@ from .._tensor_type import TensorBase
 from ..autograd.grad_mode import enable_grad, no_grad
 from .optimizer import Optimizer, check_one_rate
 
-
 # What a walk hands to the next one, by way of the state and in its order.
 _OF_A_WALK = ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
 

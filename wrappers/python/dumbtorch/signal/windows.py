@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable
 
 from .. import _missing, _ops
+from .._complaints import need
 from .._types import float32, float64, strided
 
 __getattr__ = _missing.getattr_of(__name__)
@@ -18,6 +19,7 @@ __all__ = (
 
 def _window(shape, name, M, sym, *, dtype=None, layout=strided, device=None, requires_grad=False):
     """shape(n, N), computed in float64."""
+    need(name, "M:i64", M)
     dtype = dtype or _ops.get_default_dtype()
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
