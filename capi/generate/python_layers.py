@@ -256,9 +256,9 @@ def _steps(schema: Schema, layer: Layer) -> list[list[str]]:
     """What a constructor does, each step of some lines."""
     p, plain = layer.python, Printer(schema, {})
     steps = [lists] if (lists := _lists(layer)) else []
+    steps += [_renamed(old, name) for old, name in p.renamed.items()]
     steps += [refuse(plain, check) for check in (*layer.checks, *p.checks)]
     steps += [old] if (old := _old_reduction(layer)) else []
-    steps += [_renamed(old, name) for old, name in p.renamed.items()]
     steps += [[f"{name} = {plain.print(value)}"] for name, value in p.set.items()]
     steps += [[_keep(a, p.kept.get(a.name, a.name))] for a in p.args if not _is_used_up(layer, a)]
     steps += [[f"self.{name} = {plain.print(value)}"] for name, value in p.attributes.items()]

@@ -1,6 +1,7 @@
 """Arguments that PyTorch refuses, or takes, where a function sorts its arguments out by itself: None where a value is
 required, words for numbers, numbers for bools, too many, two that exclude each other."""
 
+import numpy as np
 import pytest
 
 CALLS = [
@@ -42,6 +43,12 @@ CALLS = [
     "t.linalg.norm(5, 'fro')", "t.linalg.matrix_norm(5)", "t.gradient(5)", "t.chunk(x, t.tensor(2.0))",
     "t.chunk(x, t.tensor([2, 2]))", "t.topk(x, t.tensor([1]))", "x.view(t.tensor([4]))",
     "t.linalg.ldl_factor(m, hermitian=1)", "t.linalg.ldl_factor(5)", "t.linalg.ldl_solve(m, x[:2], m)",
+    "t.zeros((2, t.tensor(3.7)))", "t.zeros(2, t.tensor(3.7))", "t.zeros((2, np.float32(2.5)))", "t.zeros((2, True))",
+    "t.zeros((True, 2))", "t.zeros((2, np.int64(3)))", "t.zeros(2, t.tensor(3))", "m.view((2, t.tensor(2.0)))",
+    "m.sum((0, np.float32(1)))", "t.nn.functional.max_pool2d(c, (1, t.tensor(1.0)))",
+    "t.nn.functional.pad(m, (1, t.tensor(1.5)))", "t.nn.Linear(t.tensor(4.0), 3).weight",
+    "t.nn.GRU(2, 2, 1, False, False, False).weight_hh_l0", "t.nn.Hardtanh(1, 1)(x)", "t.nn.Hardtanh(min_value=3)(x)",
+    "t.nn.Hardtanh(0, max_value=2.5)(x)",
     "t.histogramdd(m, [1, 1], density=None)", "t.histogramdd(5, [1, 1])",
 ]  # fmt: skip
 
@@ -55,7 +62,7 @@ def test_taken_or_refused(both, text):
             "i": t.tensor([0, 1]),
         }
         try:
-            out = eval(text, {"t": t, "c": t.arange(8.0).reshape(1, 2, 4)} | values)
+            out = eval(text, {"t": t, "np": np, "c": t.arange(8.0).reshape(1, 2, 4)} | values)
         except Exception as error:
             return type(error)
         return [

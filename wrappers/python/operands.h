@@ -36,12 +36,29 @@ static PyObject* operand_parts(PyObject* module, PyObject* x) {
   return put_number(out, 1, &operand);
 }
 
+/* Whether all entries are Python's integers: cffi cuts other numbers to integers. A bool is one behind
+ * another, as in PyTorch. */
+static int are_plain_ints(PyObject* list) {
+  const int is_tuple = PyTuple_Check(list);
+  const Py_ssize_t count = is_tuple ? PyTuple_Size(list) : PyList_Size(list);
+  for (Py_ssize_t i = 0; i < count; i++) {
+    PyObject* const x = is_tuple ? PyTuple_GetItem(list, i) : PyList_GetItem(list, i);
+    if (i ? !PyLong_Check(x) : !PyLong_CheckExact(x)) return 0;
+  }
+  return 1;
+}
+
+static PyObject* plain_ints(PyObject* module, PyObject* x) {
+  (void)module;
+  return PyBool_FromLong((PyTuple_Check(x) || PyList_Check(x)) && are_plain_ints(x));
+}
+
 /* A tuple of integers as it is; of one integer as many as there are dimensions. */
 static PyObject* int_list(PyObject* module, PyObject* const* args, Py_ssize_t n) {
   (void)module;
   if (n != 2) return PyErr_Format(PyExc_TypeError, "int_list: integers and a count");
   PyObject* const x = args[0];
-  if (PyTuple_CheckExact(x) && PyTuple_Size(x) && PyLong_CheckExact(PyTuple_GetItem(x, 0))) {
+  if (PyTuple_CheckExact(x) && are_plain_ints(x)) {
     Py_INCREF(x);
     return x;
   }

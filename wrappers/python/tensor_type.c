@@ -492,6 +492,7 @@ static PyMethodDef kFunctions[] = {
     {"read_operand", operand_parts, METH_O,
      "read_operand(x): (handle, kind, i, f) of a tensor or a number."},
     {"int_list", FAST(int_list), "int_list(x, count): a list; one integer stands for `count`."},
+    {"plain_ints", plain_ints, METH_O, "plain_ints(x): whether it is a list of Python's integers."},
     {"same_shape", FAST(same_shape), "same_shape(a, b): whether two tensors have the same sizes."},
     {"optimizer_step", FAST(optimizer_step),
      "optimizer_step(name, params, first, state, kept, settings, unless): see its file."},

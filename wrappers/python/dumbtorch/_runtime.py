@@ -22,6 +22,7 @@ from ._tensor_type import (
     TensorBase,
     int_list,
     on_collection,
+    plain_ints,
     read_operand,
     read_scalar,
     wrap,
@@ -205,7 +206,7 @@ def read_sizes(args: tuple, given) -> tuple | list:
     if given is None:
         if not args:
             raise TypeError("missing a required argument: the list of sizes")
-        if args[0].__class__ is int:
+        if plain_ints(args):
             return args
     elif args:
         raise TypeError("the list of sizes is given twice")
@@ -219,11 +220,11 @@ def given_sizes(args: tuple, given):
 
 
 def shape_list(x) -> tuple | list:
-    """A list of integers, of which the first is looked at, as in PyTorch."""
+    """A list of integers, of which the first is no bool, as in PyTorch."""
+    if plain_ints(x):
+        return x
     if not isinstance(x, SEQUENCE):
         raise TypeError("expected a list or tuple of ints")
-    if not x or x[0].__class__ is int:
-        return x
     if not is_index(x[0]):
         raise TypeError("expected ints")
     return [index(i) for i in x]

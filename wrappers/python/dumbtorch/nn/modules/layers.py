@@ -1342,6 +1342,8 @@ class Hardtanh(Module):
         if max_value is not None:
             warn_each("keyword argument `max_value` is deprecated and renamed to `max_val`", FutureWarning)
             max_val = max_value
+        if not (min_val < max_val):
+            raise AssertionError(f"max_val ({max_val}) must be greater than min_val ({min_val})")
         self.min_val = min_val
         self.max_val = max_val
         self.inplace = inplace

@@ -33,7 +33,8 @@ def _refuse_types(**named) -> None:
 
 
 def _refuse_settings(dropout, input_size, hidden_size, num_layers, proj_size) -> None:
-    if not isinstance(dropout, numbers.Number) or not 0 <= dropout <= 1 or dropout is True:
+    is_number = isinstance(dropout, numbers.Number) and not isinstance(dropout, bool)
+    if not is_number or not 0 <= dropout <= 1:
         raise ValueError(
             "dropout should be a number in range [0, 1] representing the probability of an element "
             "being zeroed"
