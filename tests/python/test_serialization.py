@@ -326,6 +326,7 @@ LIES = {
     "huge numel": dictionary(tensor(of=storage(numel=b"\x8a\x08" + b"\xff" * 7 + b"\x7f"))),
     "negative numel": dictionary(tensor(of=storage(numel=b"J\xff\xff\xff\xff"))),
     "key": dictionary(tensor(of=storage(key=b"X\1\0\0\0b"))),
+    "deep key of a storage": dictionary(tensor(of=storage(key=b")" + b"\x85" * 1000000))),
     "key of a number": dictionary(tensor(of=storage(key=b"K\1"))),
     "kind": dictionary(tensor(of=storage(kind=b"torch\nSize\n"))),
     "unknown kind": dictionary(tensor(of=storage(kind=b"torch\nComplexFloatStorage\n"))),

@@ -7,7 +7,7 @@ from collections import Counter, OrderedDict
 
 from . import _ops
 from ._tensor import Tensor
-from ._types import DTYPE, Size, device
+from ._types import DTYPE, Size, device, strided, uint8
 from .nn.parameter import Buffer, Parameter
 
 
@@ -19,12 +19,14 @@ class StorageType:
 
 
 STORAGE_TYPES = {d: StorageType(d) for d in DTYPE.objects.values()}
+UNTYPED = StorageType(uint8)
 
 
 def rebuild_tensor(storage, storage_offset, size, stride):
-    """A tensor that looks at a storage, which is a tensor of one dimension here."""
-    start = storage.storage_offset() + storage_offset
-    return _ops.detach(_ops.as_strided(storage, size, stride, start))
+    """A tensor that looks at a storage."""
+    elements = storage._elements
+    start = elements.storage_offset() + storage_offset
+    return _ops.detach(_ops.as_strided(elements, size, stride, start))
 
 
 def rebuild_tensor_v2(
@@ -75,6 +77,15 @@ def _size(sizes: tuple = ()) -> Size:
     return Size(int(n) for n in sizes)
 
 
+def layout_of(name: str):
+    """The layout of that name, of which strided is the only one here."""
+    if name != repr(strided):
+        raise NotImplementedError(
+            f"load: the file has the layout {name}; all tensors are strided here"
+        )
+    return strided
+
+
 FUNCTIONS = {
     "torch._utils._rebuild_tensor": rebuild_tensor,
     "torch._utils._rebuild_tensor_v2": rebuild_tensor_v2,
@@ -82,6 +93,7 @@ FUNCTIONS = {
     "torch._utils._rebuild_parameter_with_state": rebuild_parameter_with_state,
     "torch._tensor._rebuild_from_type_v2": rebuild_from_type,
     "torch.nn.parameter.Parameter": Parameter,
+    "torch.serialization._get_layout": layout_of,
     "torch.Size": _size,
     "torch.device": device,
     "torch.Tensor": Tensor,
@@ -95,6 +107,7 @@ FUNCTIONS = {
 VALUES = {
     **{f"torch.{d.name}": d for d in STORAGE_TYPES},
     **{f"torch.{d.word}Storage": kind for d, kind in STORAGE_TYPES.items()},
+    "torch.storage.UntypedStorage": UNTYPED,
 }
 # What the pickler calls what PyTorch has a name for, by the object's id.
 NAMES = {

@@ -7,8 +7,9 @@ from collections import OrderedDict
 
 from . import _ops, _pickled
 from ._tensor import Tensor
-from ._types import Size, device
+from ._types import Size, device, layout
 from .nn.parameter import Buffer, Parameter
+from .storage import TypedStorage, UntypedStorage
 
 
 class Pickler(pickle._Pickler):  # Python's own, in C, takes no names of modules that are not there
@@ -17,6 +18,9 @@ class Pickler(pickle._Pickler):  # Python's own, in C, takes no names of modules
         self.storages = {}  # by place: their keys, and they themselves
 
     def persistent_id(self, obj):
+        kind = _pickled.UNTYPED if isinstance(obj, UntypedStorage) else None
+        if isinstance(obj, TypedStorage):
+            obj = _Storage(obj._elements)
         if not isinstance(obj, _Storage):
             return None
         key, whole = self.storages.setdefault(obj.place, (str(len(self.storages)), obj.whole))
@@ -24,7 +28,7 @@ class Pickler(pickle._Pickler):  # Python's own, in C, takes no names of modules
             raise RuntimeError(
                 "Cannot save multiple tensors or storages that view the same data as different types"
             )
-        kind = _pickled.STORAGE_TYPES[whole.dtype]
+        kind = kind or _pickled.STORAGE_TYPES[whole.dtype]
         return "storage", kind, key, str(whole.device), whole.numel()
 
     def reducer_override(self, obj):
@@ -34,6 +38,8 @@ class Pickler(pickle._Pickler):  # Python's own, in C, takes no names of modules
             return _reduced(obj)
         if isinstance(obj, Size):
             return Size, (tuple(obj),)
+        if isinstance(obj, layout):
+            return _pickled.layout_of, (repr(obj),)
         if isinstance(obj, device):
             return device, (obj.type,) if obj.index is None else (obj.type, obj.index)
         return NotImplemented

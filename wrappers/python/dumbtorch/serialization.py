@@ -19,6 +19,7 @@ from ._creation import frombuffer
 from ._native import ffi, lib
 from ._runtime import NULL, keep_alive, wrap
 from ._types import WITHOUT, bool_, device, uint8
+from .storage import TypedStorage
 
 __getattr__ = _missing.getattr_of(__name__)
 
@@ -142,12 +143,14 @@ def load(
 ):
     """Reads what save, or PyTorch's, wrote to a path or a file.
 
-    With weights_only, the default, which is safe for files of strangers, it makes nothing but tensors,
-    numbers, text and containers. map_location says where storages go: a device, a dict from one
-    device's name to another's, or a function of a storage, which is a tensor of one dimension on the
-    CPU, and of the name of its device. With mmap, tensors look at the file.
+    With weights_only, the default without a pickle_module, it makes nothing but tensors, storages,
+    numbers, text and containers, and is safe for files of strangers. map_location says where storages
+    go: a device, a dict from one device's name to another's, or a function of a storage, which is a
+    tensor of one dimension on the CPU, and of the name of its device. With mmap, tensors look at the
+    file.
     """
-    weights_only = weights_only is not False
+    if weights_only is None:
+        weights_only = pickle_module is None
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     read = _reader(weights_only, pickle_module, encoding)
@@ -207,12 +210,13 @@ def _load_archive(archive, read, restore):
     storages = {}
 
     def persistent_load(saved_id):
-        _, kind, key, location, numel, *_ = saved_id
+        _, kind, key, location, numel, *_ = _checked_id(saved_id)
         if key not in storages:
             record = records.get(f"{folder}/data/{key}")
             if record is None or numel * kind.dtype.itemsize != record.numel():
                 raise UnpicklingError(f"load: the file has no storage {key!r} of {numel} elements")
-            storages[key] = restore(_as_dtype(record, kind.dtype), location)
+            elements = restore(_as_dtype(record, kind.dtype), location)
+            storages[key] = TypedStorage.of_elements(elements)
         return _checked(storages[key], kind.dtype)
 
     return read(_to_bytes(records[f"{folder}/data.pkl"]), persistent_load)[0]
@@ -229,14 +233,19 @@ def _load_legacy(content: bytes, read, restore):
 
     def persistent_load(saved_id):
         nonlocal room
-        _, kind, key, location, numel, view, *_ = (*saved_id, None)
+        if saved_id[0] in ("module", b"module"):  # a class, and the text that it had
+            return saved_id[1]
+        _, kind, key, location, numel, view, *_ = (*_checked_id(saved_id), None)
         if key not in storages:
             room -= numel * kind.dtype.itemsize
             if numel < 0 or room < 0:
                 raise UnpicklingError(f"load: the file has no storage {key!r} of {numel} elements")
-            storages[key] = restore(_ops.empty((numel,), dtype=kind.dtype), location)
+            elements = restore(_ops.empty((numel,), dtype=kind.dtype), location)
+            storages[key] = TypedStorage.of_elements(elements)
         storage = _checked(storages[key], kind.dtype)
-        return storage if view is None else _ops.narrow(storage, 0, *view[1:])
+        if view is None:
+            return storage
+        return TypedStorage.of_elements(_ops.narrow(storage._elements, 0, *view[1:]))
 
     def refuse(saved_id):
         raise UnpicklingError("load: a storage stands where there can be none")
@@ -251,7 +260,7 @@ def _load_legacy(content: bytes, read, restore):
     if type(keys) is not list or set(keys) != set(storages) or len(keys) != len(storages):
         raise UnpicklingError("load: the file does not have the storages that it mentions")
     for key in keys:
-        at = _fill(storages[key], content, at)
+        at = _fill(storages[key]._elements, content, at)
     return out
 
 
@@ -284,6 +293,15 @@ def _as_dtype(record, dtype):
     numel = record.numel() // dtype.itemsize
     args = (record.data_ptr(), record.numel(), [numel], 1, NULL, 0, dtype.number)
     return wrap(lib.py_from_blob(*args, keep_alive(record)))
+
+
+def _checked_id(saved_id: tuple) -> tuple:
+    """What a pickle says of a storage, whose key is a word: a tower of tuples could not be hashed."""
+    from pickle import UnpicklingError
+
+    if not isinstance(saved_id[2], (str, bytes)):
+        raise UnpicklingError("load: a storage has no name")
+    return saved_id
 
 
 def _checked(storage, dtype):

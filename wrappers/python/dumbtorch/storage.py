@@ -23,6 +23,13 @@ class TypedStorage:
         count = self._nbytes // x.element_size()
         self._elements = _ops.as_strided(_ops.detach(x), (count,), (1,), 0)
 
+    @classmethod
+    def of_elements(cls, elements) -> TypedStorage:
+        """A storage of these elements, which may be a part of what lies around them."""
+        out = cls.__new__(cls)
+        out._elements, out._nbytes = elements, elements.nbytes
+        return out
+
     def data_ptr(self) -> int:
         """The address of the first byte; 0 if there is none."""
         return self._elements.data_ptr() if self._nbytes else 0
