@@ -1,6 +1,7 @@
 """copy.deepcopy: what looks at one memory does so in the copies, too."""
 
 import copy
+import pickle
 
 import dumbtorch as dt
 import pytest
@@ -74,10 +75,32 @@ def storages(t):
     return bytes_.data_ptr() == elements.data_ptr(), type(bytes_).__name__, elements.tolist()
 
 
+def pickled(t):
+    x = t.arange(12.0).reshape(1, 3, 2, 2)
+    tensors = [
+        x[0, 0].t(), x.to(memory_format=t.channels_last), x[:, ::2], t.ones(1).expand(3),
+        t.zeros(0, 3).t(), t.tensor(5), t.nn.Parameter(x[0, 0].t()), x[0, 1:, 0].clone().requires_grad_(),
+        t.tensor([[True, False]]).t(), x[0, 0].to(t.bfloat16).t(),
+    ]  # fmt: skip
+    copies = pickle.loads(pickle.dumps(tensors))
+    return [
+        (type(y).__name__, str(y.dtype).removeprefix("dumb"), y.tolist(), y.stride(), y.requires_grad, y._is_view())
+        for y in copies
+    ]  # fmt: skip
+
+
+def optimizer(t):
+    made = t.optim.Adafactor([t.nn.Parameter(t.ones(2))])
+    return [
+        sorted(x.defaults) for x in (copy.deepcopy(made), pickle.loads(pickle.dumps(made)), made)
+    ]
+
+
 @pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
 @pytest.mark.parametrize(
     "program",
-    [views, expanded, empty, part_of_bytes, module, with_gradient, parameter, parameter_of_a_program, storages],
+    [views, expanded, empty, part_of_bytes, module, with_gradient, parameter, parameter_of_a_program, storages, pickled,
+     optimizer],
 )  # fmt: skip
 def test_copies_look_at_copies(program, both):
     ours, theirs = both(program)
@@ -89,5 +112,6 @@ def test_on_a_gpu():
     memory = dt.arange(6.0, device="cuda").reshape(2, 3)
     x, y = copy.deepcopy([memory[1:], memory.t()])
     x.add_(10)
+    assert pickle.loads(pickle.dumps(x)).device == x.device
     assert x.is_cuda and (x.storage_offset(), y.stride()) == (3, (1, 3))
     assert y.tolist() == [[0, 13], [1, 14], [2, 15]] and memory[1].tolist() == [3, 4, 5]

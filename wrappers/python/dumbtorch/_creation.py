@@ -219,10 +219,17 @@ def _elsewhere(x, device, copy):
     return out
 
 
-def from_bytes(kind, data, shape, dtype, requires_grad):
-    """What pickle calls: a tensor of type `kind` from its elements in row-major order."""
-    handle = lib.py_from_data(ffi.from_buffer(data), len(data), shape, len(shape), dtype.number)
-    out = adopt(kind, handle)
+def from_bytes(kind, data, shape, dtype, requires_grad, strides=None, device=None):
+    """What pickle calls: a tensor of type `kind` from its elements, which are in row-major order or have strides."""
+    size = shape if strides is None else (len(data) // dtype.itemsize,)
+    elements = wrap(
+        lib.py_from_data(ffi.from_buffer(data), len(data), size, len(size), dtype.number)
+    )
+    if device is not None:
+        elements = _ops.to(elements, device=device)
+    if strides is not None:
+        elements = _ops.tensor_data(_ops.as_strided(elements, shape, strides))
+    out = adopt(kind, lib.py_alias(elements._h))
     return _ops.tensor_requires_grad_(out) if requires_grad else out
 
 

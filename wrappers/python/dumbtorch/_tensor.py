@@ -268,7 +268,11 @@ class Tensor(TensorNames):
     def __reduce_ex__(self, protocol):
         from ._creation import from_bytes
 
-        parts = (bytes(read(self)), tuple(self.shape), self.dtype, self.requires_grad)
+        shape, strides = tuple(self.shape), self.stride()
+        last = sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
+        size = (last + 1 if self.numel() else 0,)
+        memory = _ops.as_strided(_ops.detach(self), size, (1,), self.storage_offset())
+        parts = (bytes(read(memory)), shape, self.dtype, self.requires_grad, strides, self.device)
         return from_bytes, (type(self), *parts), self.__dict__ or None
 
     # ---- other libraries

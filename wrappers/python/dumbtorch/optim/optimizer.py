@@ -141,6 +141,7 @@ class Optimizer:
     def __setstate__(self, state: dict) -> None:
         """Takes what a pickle has kept; settings that an older one lacks get their defaults."""
         self.__dict__.update(state)
+        self.defaults.setdefault("differentiable", False)
         own = next(kind for kind in type(self).__mro__ if kind.__module__.startswith(__package__))
         for group in self.param_groups if hasattr(own, "_row") else ():
             group.update(_usual_settings(own) | group)
