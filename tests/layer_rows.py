@@ -1,6 +1,16 @@
 """A row for each layer, for the tests of all languages."""
 
+import importlib
 import math
+from typing import NamedTuple
+
+
+class Layer(NamedTuple):
+    """One that is an argument of another."""
+
+    name: str
+    args: tuple
+    named: dict
 
 
 def sines(count: int) -> list[float]:
@@ -25,6 +35,11 @@ INPUTS = {
     "projected states": ((2, 2, 2), None),
     "few states": ((1, 4), None),
     "five states": ((1, 5, 4), None),
+    "packed": ((6, 3), None),
+    "batch sizes": ((3,), [3, 2, 1]),
+    "sorted indices": ((3,), [2, 0, 1]),
+    "unsorted indices": ((3,), [1, 2, 0]),
+    "states of three": ((1, 3, 4), None),
     "state": ((3, 6), None),
     "one state": ((6,), None),
     "queries": ((3, 2, 4), [x / 8 for x in sines(24)]),
@@ -62,9 +77,21 @@ MANY_OUTPUTS = ("RNN", "LSTM", "GRU", "LSTMCell", "MultiheadAttention")
 
 def results_of(name: str, layer, x, *others) -> list:
     """What a layer computes, as a flat list. In Python an LSTM's states are a pair, in and out."""
+    if name in ("RNN", "LSTM", "GRU") and len(others) > 2:
+        x, others = _packed(layer)(x, *others[:3]), others[3:]
     y = layer(x, others) if name in ("LSTM", "LSTMCell") and others else layer(x, *others)
     parts = y if isinstance(y, tuple) else (y,)
+    parts = [part.data if hasattr(part, "batch_sizes") else part for part in parts]
     return [x for part in parts for x in (part if isinstance(part, tuple) else (part,))]
+
+
+def _packed(layer) -> type:
+    """What Python's recurrent layers take in the place of the four tensors that it holds."""
+    library = type(layer).__module__.split(".")[0]
+    return importlib.import_module(f"{library}.nn.utils.rnn").PackedSequence
+
+
+_PACKED = ["packed", "batch sizes", "sorted indices", "unsorted indices"]
 
 
 # Name, positional arguments, named arguments, inputs: in PyTorch's words, so that every language can
@@ -97,6 +124,12 @@ LAYERS = [
     ("GRU", (3, 4, 2), {}, ["steps", "states"]),
     ("GRU", (3, 4, 2), {"bidirectional": True, "batch_first": True}, ["steps"]),
     ("GRU", (3, 4), {"bias": False}, ["few steps", "few states"]),
+    ("RNN", (3, 4), {}, [*_PACKED, "states of three"]),
+    ("RNN", (3, 4), {"nonlinearity": "relu", "bidirectional": True}, _PACKED),
+    ("LSTM", (3, 4), {}, [*_PACKED, "states of three", "states of three"]),
+    ("LSTM", (3, 4, 2), {"bidirectional": True}, _PACKED),
+    ("GRU", (3, 4), {}, [*_PACKED, "states of three"]),
+    ("GRU", (3, 4, 2), {"batch_first": True}, _PACKED),
     ("RNNCell", (4, 6), {}, ["rows", "state"]),
     ("RNNCell", (4, 6), {"bias": False, "nonlinearity": "relu"}, ["row", "one state"]),
     ("LSTMCell", (4, 6), {}, ["rows", "state", "state"]),
@@ -136,6 +169,30 @@ LAYERS = [
         "TransformerDecoderLayer",
         (4, 2, 6),
         {"dropout": 0.0, "norm_first": True, "layer_norm_eps": 0.1, "bias": False},
+        ["few queries", "few keys"],
+    ),
+    (
+        "TransformerEncoder",
+        (Layer("TransformerEncoderLayer", (4, 2, 6), {"dropout": 0.0}), 2),
+        {},
+        ["queries"],
+    ),
+    (
+        "TransformerEncoder",
+        (Layer("TransformerEncoderLayer", (4, 1, 6), {"dropout": 0.0, "norm_first": True}), 1),
+        {"norm": Layer("LayerNorm", (4,), {"bias": False})},
+        ["few queries"],
+    ),
+    (
+        "TransformerDecoder",
+        (Layer("TransformerDecoderLayer", (4, 2, 6), {"dropout": 0.0}), 2),
+        {"norm": Layer("LayerNorm", (4,), {})},
+        ["queries", "keys"],
+    ),
+    (
+        "TransformerDecoder",
+        (Layer("TransformerDecoderLayer", (4, 1, 6), {"dropout": 0.0, "bias": False}), 1),
+        {},
         ["few queries", "few keys"],
     ),
     (
@@ -337,5 +394,13 @@ PYTHON_LAYERS = [
 
 
 def identity(row) -> str:
-    name, args, kwargs, _ = row
-    return f"{name}({', '.join([*map(str, args), *(f'{k}={v}' for k, v in kwargs.items())])})"
+    return _written(*row[:3])
+
+
+def _written(name: str, args: tuple, named: dict) -> str:
+    def shown(value) -> str:
+        return _written(*value) if isinstance(value, Layer) else str(value)
+
+    return (
+        f"{name}({', '.join([*map(shown, args), *(f'{k}={shown(v)}' for k, v in named.items())])})"
+    )

@@ -5,6 +5,8 @@ import functools
 import importlib
 import inspect
 
+from layer_rows import Layer
+
 # The result: forward(input, *settings). A layer with parameters is a function that, given torch, makes
 # its class.
 LAYERS = {}
@@ -27,6 +29,16 @@ def class_of(t, place: str, name: str):
         "optim.lr_scheduler": (_schedule, SCHEDULES),
     }[place]
     return make(t, table[name])
+
+
+def layer_of(t, name: str, args: tuple, named: dict):
+    """A library's layer, of whose arguments some may be layers."""
+
+    def value(x):
+        return layer_of(t, *x) if isinstance(x, Layer) else x
+
+    named = {key: value(x) for key, x in named.items()}
+    return class_of(t, "nn", name)(*map(value, args), **named)
 
 
 def _layer(torch, forward):

@@ -197,7 +197,7 @@ class Go(Language):
     indent = "\t"
     named, word = "{}: {}", staticmethod(go.exported)
     sizes, reals = "[]int{{{}}}", "[]float64{{{}}}"
-    made = "{} := dt.Must({})"
+    made, certain = "{} := dt.Must({})", "dt.Must({})"
     expected = ("expect(t, ", ")")
     count, entry, same = "same(t, len({}), {})", "{}[{}]", "same(t, {}, {})"
     backward, grad = "check(t, dt.Must({}.Sum()).Backward())", "dt.Must({}.Grad())"

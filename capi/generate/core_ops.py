@@ -74,17 +74,17 @@ namespace dt {
 
 
 def options(schema: Schema) -> str:
-    # A struct that holds a handle's object needs its class whole.
-    headers = sorted(
+    # Where a struct is made, the class of the object that it holds is known: it may be of a folder above.
+    classes = sorted(
         {
-            schema.handles[a.kind.name].header
+            schema.handles[a.kind.name].core.removeprefix("Ref<").removesuffix(">")
             for o in schema.options.values()
             for a in o.fields
             if a.kind.base == "handle"
         }
     )
-    includes = "".join(f'#include "{h}"\n' for h in headers)
-    parts = [_HEADER + _OPTIONS_INTRO.replace("@HEADERS@\n", includes)]
+    declared = "".join(f"class {c};\n" for c in classes)
+    parts = [_HEADER + _OPTIONS_INTRO.replace("@CLASSES@\n", declared)]
     for o in schema.options.values():
         parts.append(text.comment(o.doc))
         parts.append(f"struct {text.camel(o.name)}Options {{")
@@ -107,10 +107,12 @@ _OPTIONS_INTRO = """\
 #include <vector>
 
 #include "core/base/enums.h"
+#include "core/base/ref.h"
 #include "core/tensor/callbacks.h"
-@HEADERS@
 
 namespace dt {
+
+@CLASSES@
 """
 
 

@@ -36,6 +36,7 @@ class Language:
     tensor = "a_{}"  # the variable of a tensor
     sizes = reals = "{{{}}}"  # its sizes, its elements
     made = ""  # the statement that makes one: the variable, a call of from_numbers
+    certain = "{}"  # a call that does not fail, as an argument of another
     expected: tuple[str, str]  # around what was got, dtype, shape and elements
     count = entry = same = backward = grad = ""
     takes_one = False  # one number where a list is meant

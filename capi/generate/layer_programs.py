@@ -102,7 +102,12 @@ def _is_said(row: tuple) -> bool:
 def _line(
     plan: Plan, language: Language, namespace: str, line: str, number: int, row: tuple
 ) -> str:
-    name, args, named, *_ = row
+    return line.format(number, _made(plan, language, namespace, *row[:3]))
+
+
+def _made(
+    plan: Plan, language: Language, namespace: str, name: str, args: tuple, named: dict
+) -> str:
     call = plan.by_place.get((namespace, name))
     if not call:
         raise SchemaError(f"the tests' rows: there is no '{name}' in {namespace}")
@@ -112,8 +117,13 @@ def _line(
         raise SchemaError(f"the tests' rows: {name} has no argument '{unknown.pop()}'")
     values = {}
     for slot in call.slots:
-        if slot.name in given:
-            value = json.loads(json.dumps(given[slot.name]))  # with lists for tuples
-            value = [value] if slot.kind.list and not isinstance(value, list) else value
-            values[slot.name] = language.value(slot, value, False, [])
-    return line.format(number, language.expression(call, values))
+        if slot.name not in given:
+            continue
+        if slot.kind.base == "handle":
+            layer = _made(plan, language, namespace, *given[slot.name])
+            values[slot.name] = language.certain.format(layer)
+            continue
+        value = json.loads(json.dumps(given[slot.name]))  # with lists for tuples
+        value = [value] if slot.kind.list and not isinstance(value, list) else value
+        values[slot.name] = language.value(slot, value, False, [])
+    return language.expression(call, values)

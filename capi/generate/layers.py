@@ -67,7 +67,8 @@ def parse_layer(names, activations: Enum, stem: str, file: dict, name: str, row:
         for n, r in row.get(kind, {}).items()
     )
     header = row.get("header", "")
-    if tensors or header:
+    of_modules = any(a.kind.key.startswith("handle") for a in all_args)  # whose tensors have places
+    if tensors or (header and not of_modules):
         all_args += PLACE
     layer = Layer(
         name=name,

@@ -120,9 +120,13 @@ def _class(schema: Schema, layer: Layer) -> str:
     ]
     members = [f"  {coretypes.field_type(schema, a.kind)} {a.name};" for a in _kept(layer)]
     members += [f"  double {n};" for n in layer.let]
-    private = [*_initialize(layer), *members]
-    lines += ["", " private:", *private] if private else []
+    lines += ["", " private:", another(layer.name), *_initialize(layer), *members]
     return "\n".join([*lines, "};\n"])
+
+
+def another(name: str) -> str:
+    """What Module::clone asks of a class."""
+    return f"  Module* another() const override {{ return new {name}(*this); }}"
 
 
 def _base(layer: Layer) -> str:

@@ -288,7 +288,7 @@ def _class(schema: Schema, n: Network) -> str:
     # A number that is computed is whole or not; `auto` cannot say so of a member.
     members = [f"  {_NUMBER[a.kind.base]} {a.name};" for a in n.args if a.name in kept]
     members += [f"  bool {name};" for name in n.let if name in kept]
-    lines += ["", " private:", *members] if members else []
+    lines += ["", " private:", modules.another(n.name), *members]
     return "\n".join([*lines, "};\n"])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pathlib
 import runpy
+import sys
 
 from .model import Argument, Kind, SchemaError
 from .plan import Hook, Plan, Slot
@@ -14,7 +15,11 @@ FILE = pathlib.Path(__file__).resolve().parents[2] / "tests" / "conformance" / "
 
 def steps(which: str) -> dict[str, list[dict]]:
     """Those of all stories of a kind, by name."""
-    return runpy.run_path(str(FILE))[which]
+    sys.path.insert(0, str(FILE.parent))  # it imports its words
+    try:
+        return runpy.run_path(str(FILE))[which]
+    finally:
+        sys.path.pop(0)
 
 
 def told(plan: Plan, language):

@@ -1154,6 +1154,16 @@ typedef struct dt_nn_transformer_encoder_layer_options {
 DT_MUST_CHECK DT_API dt_status dt_nn_transformer_encoder_layer_options_init(
     dt_nn_transformer_encoder_layer_options *options, int64_t struct_size) DT_NOEXCEPT;
 
+/** Named arguments of dt_nn_transformer_encoder.
+ * Start from DT_NN_TRANSFORMER_ENCODER_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_transformer_encoder_options {
+  int64_t struct_size;
+  dt_module *norm; /**< What is applied last: the module itself. Default: absent. */
+} dt_nn_transformer_encoder_options;
+#define DT_NN_TRANSFORMER_ENCODER_OPTIONS_INIT { (int64_t)sizeof(dt_nn_transformer_encoder_options), NULL }
+DT_MUST_CHECK DT_API dt_status dt_nn_transformer_encoder_options_init(
+    dt_nn_transformer_encoder_options *options, int64_t struct_size) DT_NOEXCEPT;
+
 /** Named arguments of dt_nn_transformer_decoder_layer.
  * Start from DT_NN_TRANSFORMER_DECODER_LAYER_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_transformer_decoder_layer_options {
@@ -1173,6 +1183,16 @@ typedef struct dt_nn_transformer_decoder_layer_options {
 #define DT_NN_TRANSFORMER_DECODER_LAYER_OPTIONS_INIT { (int64_t)sizeof(dt_nn_transformer_decoder_layer_options), 2048, 0.1, "relu", 1e-05, 0, 0, 1, 0, 0, 0, 0 }
 DT_MUST_CHECK DT_API dt_status dt_nn_transformer_decoder_layer_options_init(
     dt_nn_transformer_decoder_layer_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_transformer_decoder.
+ * Start from DT_NN_TRANSFORMER_DECODER_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_transformer_decoder_options {
+  int64_t struct_size;
+  dt_module *norm; /**< What is applied last: the module itself. Default: absent. */
+} dt_nn_transformer_decoder_options;
+#define DT_NN_TRANSFORMER_DECODER_OPTIONS_INIT { (int64_t)sizeof(dt_nn_transformer_decoder_options), NULL }
+DT_MUST_CHECK DT_API dt_status dt_nn_transformer_decoder_options_init(
+    dt_nn_transformer_decoder_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_transformer.
  * Start from DT_NN_TRANSFORMER_OPTIONS_INIT; NULL means the same. */
@@ -2749,6 +2769,16 @@ DT_MUST_CHECK DT_API dt_status dt_nn_transformer_encoder_layer(
     int64_t d_model, int64_t nhead, const dt_nn_transformer_encoder_layer_options *options,
     dt_module **out) DT_NOEXCEPT;
 
+/** Copies of a layer, one after another, and a norm. Inputs: src, and if need be mask and
+ * src_key_padding_mask. Its children are layers and norm.
+ * @param encoder_layer A TransformerEncoderLayer, of which the layers are copies.
+ * @param num_layers How many layers there are.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_transformer_encoder(
+    dt_module *encoder_layer, int64_t num_layers, const dt_nn_transformer_encoder_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
 /** Attention of an input to itself, then to memory, then two linear layers, each added to what it is
  * applied to (arXiv 1706.03762). Inputs: tgt, memory, and if need be tgt_mask, memory_mask,
  * tgt_key_padding_mask and memory_key_padding_mask.
@@ -2761,10 +2791,20 @@ DT_MUST_CHECK DT_API dt_status dt_nn_transformer_decoder_layer(
     int64_t d_model, int64_t nhead, const dt_nn_transformer_decoder_layer_options *options,
     dt_module **out) DT_NOEXCEPT;
 
-/** An encoder, and a decoder that attends to what it gives (arXiv 1706.03762), each with a norm at
- * its end. Inputs: src, tgt, and if need be src_mask, tgt_mask, memory_mask, src_key_padding_mask,
- * tgt_key_padding_mask and memory_key_padding_mask. Its children are encoder and decoder, theirs
- * layers and norm.
+/** Copies of a layer, one after another, and a norm. Inputs: tgt, memory, and if need be tgt_mask,
+ * memory_mask, tgt_key_padding_mask and memory_key_padding_mask. Its children are layers and norm.
+ * @param decoder_layer A TransformerDecoderLayer, of which the layers are copies.
+ * @param num_layers How many layers there are.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_transformer_decoder(
+    dt_module *decoder_layer, int64_t num_layers, const dt_nn_transformer_decoder_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** An encoder, and a decoder that attends to what it gives (arXiv 1706.03762), each a stack of
+ * layers with a norm at its end. Inputs: src, tgt, and if need be src_mask, tgt_mask, memory_mask,
+ * src_key_padding_mask, tgt_key_padding_mask and memory_key_padding_mask. Its children are encoder,
+ * a TransformerEncoder, and decoder, a TransformerDecoder.
  * @param options Named arguments; NULL for the defaults.
  * @return The module.
  * @throws ValueError: activation should be relu/gelu, not {activation}. */
@@ -3103,11 +3143,14 @@ DT_MUST_CHECK DT_API dt_status dt_nn_upsampling_bilinear2d(
 
 /* ---- layers_recurrent */
 
-/** The recurrent network of Elman; rnn_tanh has the formulas. Input: what it is applied to, [time,
+/** The recurrent network of Elman; rnn_tanh has the formulas. Inputs: what it is applied to, [time,
  * batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the
- * state that it begins with, absent for zeros. Outputs: the hidden states of the last layer, and
- * what those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0,
- * bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse.
+ * state that it begins with, absent for zeros. Packed sequences are four inputs in the place of the
+ * first, as pack_padded_sequence gives them: data, batch_sizes, sorted_indices and
+ * unsorted_indices, both absent where sequences are sorted; outputs are packed like data then.
+ * Outputs: the hidden states of the last layer, and what those of all layers and directions end
+ * with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 of layer 0, and so on; of
+ * the other direction weight_ih_l0_reverse.
  * @param input_size Features of the input.
  * @param hidden_size Features of the hidden state.
  * @param options Named arguments; NULL for the defaults.
@@ -3124,10 +3167,12 @@ DT_MUST_CHECK DT_API dt_status dt_nn_rnn(
 
 /** Long short-term memory; lstm has the formulas. Inputs: what it is applied to, [time, batch,
  * input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the hidden
- * state and the cells that it begins with, absent for zeros. Outputs: the hidden states of the last
- * layer, and what hidden states and cells of all layers and directions end with. Parameters:
- * weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and with proj_size weight_hr_l0 of layer 0,
- * and so on; of the other direction weight_ih_l0_reverse.
+ * state and the cells that it begins with, absent for zeros. Packed sequences are four inputs in
+ * the place of the first, as pack_padded_sequence gives them: data, batch_sizes, sorted_indices and
+ * unsorted_indices, both absent where sequences are sorted; outputs are packed like data then.
+ * Outputs: the hidden states of the last layer, and what hidden states and cells of all layers and
+ * directions end with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and with
+ * proj_size weight_hr_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse.
  * @param input_size Features of the input.
  * @param hidden_size Features of the hidden state.
  * @param options Named arguments; NULL for the defaults.
@@ -3143,11 +3188,14 @@ DT_MUST_CHECK DT_API dt_status dt_nn_lstm(
     int64_t input_size, int64_t hidden_size, const dt_nn_lstm_options *options,
     dt_module **out) DT_NOEXCEPT;
 
-/** Gated recurrent units; gru has the formulas. Input: what it is applied to, [time, batch,
+/** Gated recurrent units; gru has the formulas. Inputs: what it is applied to, [time, batch,
  * input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the state
- * that it begins with, absent for zeros. Outputs: the hidden states of the last layer, and what
- * those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0,
- * bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse.
+ * that it begins with, absent for zeros. Packed sequences are four inputs in the place of the
+ * first, as pack_padded_sequence gives them: data, batch_sizes, sorted_indices and
+ * unsorted_indices, both absent where sequences are sorted; outputs are packed like data then.
+ * Outputs: the hidden states of the last layer, and what those of all layers and directions end
+ * with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 of layer 0, and so on; of
+ * the other direction weight_ih_l0_reverse.
  * @param input_size Features of the input.
  * @param hidden_size Features of the hidden state.
  * @param options Named arguments; NULL for the defaults.
@@ -6596,6 +6644,13 @@ DT_MUST_CHECK DT_API dt_status dt_module_train(dt_module *self, int32_t mode) DT
  * @param self The module. */
 DT_MUST_CHECK DT_API dt_status dt_module_is_training(dt_module *self, int32_t *out) DT_NOEXCEPT;
 
+/** Copies the module and all below it, with tensors of its own that require gradients where these
+ * do, and have none yet. What has several names here has them there.
+ * @param self The module.
+ * @return A module of the same class, in the same mode.
+ * @throws RuntimeError: a tensor of the module is no leaf. */
+DT_MUST_CHECK DT_API dt_status dt_module_clone(dt_module *self, dt_module **out) DT_NOEXCEPT;
+
 /** The parameters of the module and of all below it; one that has several names (tied weights) is
  * listed once.
  * @param self The module. */
@@ -9243,7 +9298,7 @@ DT_MUST_CHECK DT_API dt_status dt_lstm(
 
 /** lstm of sequences of several lengths.
  * @param data The elements of all sequences, [elements, features]: those of the first time step,
- *   then those of the second, and so on, as of a PackedSequence.
+ *   then those of the second, and so on, as pack_padded_sequence gives them.
  * @param batch_sizes How many sequences have an element at each time step: int64 [time] that never
  *   rises, on the CPU.
  * @param hx The hidden state [num_layers * directions, batch, hidden] and the cells, of the same
@@ -9296,7 +9351,7 @@ DT_MUST_CHECK DT_API dt_status dt_gru(
 
 /** gru of sequences of several lengths.
  * @param data The elements of all sequences, [elements, features]: those of the first time step,
- *   then those of the second, and so on, as of a PackedSequence.
+ *   then those of the second, and so on, as pack_padded_sequence gives them.
  * @param batch_sizes How many sequences have an element at each time step: int64 [time] that never
  *   rises, on the CPU.
  * @param hx The hidden state [num_layers * directions, batch, hidden] that it begins with; absent
@@ -9347,7 +9402,7 @@ DT_MUST_CHECK DT_API dt_status dt_rnn_tanh(
 
 /** rnn_tanh of sequences of several lengths.
  * @param data The elements of all sequences, [elements, features]: those of the first time step,
- *   then those of the second, and so on, as of a PackedSequence.
+ *   then those of the second, and so on, as pack_padded_sequence gives them.
  * @param batch_sizes How many sequences have an element at each time step: int64 [time] that never
  *   rises, on the CPU.
  * @param hx The hidden state [num_layers * directions, batch, hidden] that it begins with; absent
@@ -9397,7 +9452,7 @@ DT_MUST_CHECK DT_API dt_status dt_rnn_relu(
 
 /** rnn_relu of sequences of several lengths.
  * @param data The elements of all sequences, [elements, features]: those of the first time step,
- *   then those of the second, and so on, as of a PackedSequence.
+ *   then those of the second, and so on, as pack_padded_sequence gives them.
  * @param batch_sizes How many sequences have an element at each time step: int64 [time] that never
  *   rises, on the CPU.
  * @param hx The hidden state [num_layers * directions, batch, hidden] that it begins with; absent
@@ -9471,6 +9526,95 @@ DT_MUST_CHECK DT_API dt_status dt_rnn_tanh_cell(
 DT_MUST_CHECK DT_API dt_status dt_rnn_relu_cell(
     dt_tensor *input, dt_tensor *hx, dt_tensor *w_ih, dt_tensor *w_hh, dt_tensor *b_ih,
     dt_tensor *b_hh, dt_tensor **out) DT_NOEXCEPT;
+
+/** Sequences of several lengths side by side.
+ * @param sequences Tensors [length, ...]; the first says what dtype and which other sizes the
+ *   result has.
+ * @param batch_first Whether dimension 0 of the result is the batch, and 1 the time. PyTorch's
+ *   default: false.
+ * @param padding_value What shorter ones are filled up with. PyTorch's default: 0.0.
+ * @param padding_side Where: right or left. PyTorch's default: right.
+ * @return [longest, batch, ...], or [batch, longest, ...] with batch_first.
+ * @throws RuntimeError: there are no sequences, sizes do not fit, or the side is neither right nor
+ *   left. */
+DT_MUST_CHECK DT_API dt_status dt_pad_sequence(
+    dt_tensor *const *sequences, int64_t sequences_n, int32_t batch_first, double padding_value,
+    const char *padding_side, dt_tensor **out) DT_NOEXCEPT;
+
+/** The reverse of pad_sequence.
+ * @param padded_sequences [time, batch, ...], or [batch, time, ...] with batch_first.
+ * @param lengths How long each is, [batch].
+ * @param batch_first Whether dimension 0 is the batch, and 1 the time. PyTorch's default: false.
+ * @return A copy of each sequence, [length, ...].
+ * @throws ValueError: there are more or fewer lengths than sequences.
+ * @throws IndexError: the input has fewer than two dimensions. */
+DT_MUST_CHECK DT_API dt_status dt_unpad_sequence(
+    dt_tensor *padded_sequences, dt_tensor *lengths, int32_t batch_first,
+    dt_tensor_list **out) DT_NOEXCEPT;
+
+/** Packs sequences of several lengths, so that nothing is padding.
+ * @param input The padded sequences, [time, batch, ...], or [batch, time, ...] with batch_first.
+ * @param lengths How long each is, [batch], on the CPU.
+ * @param batch_first Whether dimension 0 is the batch, and 1 the time. PyTorch's default: false.
+ * @param enforce_sorted Refuse sequences that are not sorted from the longest to the shortest;
+ *   otherwise they are sorted here. PyTorch's default: true.
+ * @return The elements of all sequences, [sum of lengths, ...]: those of the first time step, from
+ *   the longest sequence to the shortest, then those of the second, and so on; how many sequences
+ *   have an element at each time step, int64 [longest] on the CPU; where in the batch the longest
+ *   sequence was, and so on, and where in that order each of the batch is, both absent with
+ *   enforce_sorted.
+ * @throws RuntimeError: the input is empty, or a length is not between 1 and the time, or they are
+ *   not sorted, or not as many as sequences. */
+DT_MUST_CHECK DT_API dt_status dt_pack_padded_sequence(
+    dt_tensor *input, dt_tensor *lengths, int32_t batch_first, int32_t enforce_sorted,
+    dt_tensor **data, dt_tensor **batch_sizes, dt_tensor **sorted_indices,
+    dt_tensor **unsorted_indices) DT_NOEXCEPT;
+
+/** pack_padded_sequence of sequences that are not padded.
+ * @param sequences Tensors [length, ...]; the first says what dtype and which other sizes the
+ *   result has.
+ * @param enforce_sorted Refuse sequences that are not sorted from the longest to the shortest;
+ *   otherwise they are sorted here. PyTorch's default: true.
+ * @return What pack_padded_sequence gives.
+ * @throws RuntimeError: there are no sequences, sizes do not fit, one is empty, or they are not
+ *   sorted. */
+DT_MUST_CHECK DT_API dt_status dt_pack_sequence(
+    dt_tensor *const *sequences, int64_t sequences_n, int32_t enforce_sorted, dt_tensor **data,
+    dt_tensor **batch_sizes, dt_tensor **sorted_indices, dt_tensor **unsorted_indices) DT_NOEXCEPT;
+
+/** The reverse of pack_padded_sequence.
+ * @param data The elements of all sequences, [elements, ...], as pack_padded_sequence gives them.
+ * @param batch_sizes How many sequences have an element at each time step: int64 [time] that never
+ *   rises, on the CPU.
+ * @param unsorted_indices Where each sequence of the result is in the order of the packed ones;
+ *   absent: in the same place. PyTorch's default: absent.
+ * @param batch_first Whether dimension 0 of the result is the batch, and 1 the time. PyTorch's
+ *   default: false.
+ * @param padding_value What stands behind the ends of sequences. PyTorch's default: 0.0.
+ * @param total_length How long the result is; absent means as the longest sequence. PyTorch's
+ *   default: absent.
+ * @return [time, batch, ...], or [batch, time, ...] with batch_first; and how long each is, int64
+ *   [batch] on the CPU.
+ * @throws ValueError: total_length is less than the longest sequence.
+ * @throws RuntimeError: batch_sizes rise, or do not add up to the rows of data.
+ * @throws IndexError: there is no such sequence. */
+DT_MUST_CHECK DT_API dt_status dt_pad_packed_sequence(
+    dt_tensor *data, dt_tensor *batch_sizes, dt_tensor *unsorted_indices, int32_t batch_first,
+    dt_scalar_kind padding_value_kind, int64_t padding_value_i, double padding_value_f,
+    const int64_t *total_length, dt_tensor **padded, dt_tensor **lengths) DT_NOEXCEPT;
+
+/** The reverse of pack_sequence.
+ * @param data The elements of all sequences, [elements, ...], as pack_padded_sequence gives them.
+ * @param batch_sizes How many sequences have an element at each time step: int64 [time] that never
+ *   rises, on the CPU.
+ * @param unsorted_indices Where each sequence of the result is in the order of the packed ones;
+ *   absent: in the same place. PyTorch's default: absent.
+ * @return A copy of each sequence, [length, ...].
+ * @throws RuntimeError: batch_sizes rise, or do not add up to the rows of data.
+ * @throws IndexError: there is no such sequence. */
+DT_MUST_CHECK DT_API dt_status dt_unpack_sequence(
+    dt_tensor *data, dt_tensor *batch_sizes, dt_tensor *unsorted_indices,
+    dt_tensor_list **out) DT_NOEXCEPT;
 
 /* ---- reduce */
 

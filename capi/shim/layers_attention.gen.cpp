@@ -35,6 +35,19 @@ dt_status dt_nn_transformer_encoder_layer(
   });
 }
 
+dt_status dt_nn_transformer_encoder(
+    dt_module *encoder_layer, int64_t num_layers, const dt_nn_transformer_encoder_options *options,
+    dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_transformer_encoder", [&] {
+    const Pin<dt_module> encoder_layer_pin(encoder_layer, "encoder_layer"); auto& encoder_layer_ = *encoder_layer_pin;
+    const auto num_layers_ = num_layers;
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_transformer_encoder(encoder_layer_, num_layers_, options_));
+  });
+}
+
 dt_status dt_nn_transformer_decoder_layer(
     int64_t d_model, int64_t nhead, const dt_nn_transformer_decoder_layer_options *options,
     dt_module **out) noexcept {
@@ -45,6 +58,19 @@ dt_status dt_nn_transformer_decoder_layer(
     const auto options_ = read(options, "options");
     need(out, "out");
     put(out, dt::nn_transformer_decoder_layer(d_model_, nhead_, options_));
+  });
+}
+
+dt_status dt_nn_transformer_decoder(
+    dt_module *decoder_layer, int64_t num_layers, const dt_nn_transformer_decoder_options *options,
+    dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_transformer_decoder", [&] {
+    const Pin<dt_module> decoder_layer_pin(decoder_layer, "decoder_layer"); auto& decoder_layer_ = *decoder_layer_pin;
+    const auto num_layers_ = num_layers;
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_transformer_decoder(decoder_layer_, num_layers_, options_));
   });
 }
 

@@ -88,6 +88,15 @@ dt_status dt_module_is_training(dt_module *self, int32_t *out) noexcept {
   });
 }
 
+dt_status dt_module_clone(dt_module *self, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("module_clone", [&] {
+    const Pin<dt_module> self_pin(self, "self"); auto& self_ = *self_pin;
+    need(out, "out");
+    put(out, self_->clone());
+  });
+}
+
 dt_status dt_module_parameters(dt_module *self, dt_tensor_list **out) noexcept {
   clear_all(out);
   return guard("module_parameters", [&] {

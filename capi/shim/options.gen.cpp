@@ -260,9 +260,19 @@ dt_status dt_nn_transformer_encoder_layer_options_init(dt_nn_transformer_encoder
   return guard("nn_transformer_encoder_layer_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
+dt_status dt_nn_transformer_encoder_options_init(dt_nn_transformer_encoder_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_transformer_encoder_options initial = DT_NN_TRANSFORMER_ENCODER_OPTIONS_INIT;
+  return guard("nn_transformer_encoder_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
 dt_status dt_nn_transformer_decoder_layer_options_init(dt_nn_transformer_decoder_layer_options* options, int64_t struct_size) noexcept {
   static const dt_nn_transformer_decoder_layer_options initial = DT_NN_TRANSFORMER_DECODER_LAYER_OPTIONS_INIT;
   return guard("nn_transformer_decoder_layer_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_transformer_decoder_options_init(dt_nn_transformer_decoder_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_transformer_decoder_options initial = DT_NN_TRANSFORMER_DECODER_OPTIONS_INIT;
+  return guard("nn_transformer_decoder_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
 dt_status dt_nn_transformer_options_init(dt_nn_transformer_options* options, int64_t struct_size) noexcept {

@@ -286,3 +286,114 @@ dt_status dt_rnn_relu_cell(
     put(out, dt::autocast::rnn_relu_cell(input_, hx_, w_ih_, w_hh_, b_ih_, b_hh_));
   });
 }
+
+dt_status dt_pad_sequence(
+    dt_tensor *const *sequences, int64_t sequences_n, int32_t batch_first, double padding_value,
+    const char *padding_side, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("pad_sequence", [&] {
+    const TensorArray sequences_array(sequences, sequences_n, "sequences"); const TensorList sequences_ = sequences_array;
+    const bool batch_first_ = batch_first != 0;
+    const auto padding_value_ = padding_value;
+    const std::string padding_side_ = string(padding_side, "padding_side");
+    need(out, "out");
+    put(out, dt::pad_sequence(sequences_, batch_first_, padding_value_, padding_side_));
+  });
+}
+
+dt_status dt_unpad_sequence(
+    dt_tensor *padded_sequences, dt_tensor *lengths, int32_t batch_first,
+    dt_tensor_list **out) noexcept {
+  clear_all(out);
+  return guard("unpad_sequence", [&] {
+    const Pin<dt_tensor> padded_sequences_pin(padded_sequences, "padded_sequences"); auto& padded_sequences_ = *padded_sequences_pin;
+    const Pin<dt_tensor> lengths_pin(lengths, "lengths"); auto& lengths_ = *lengths_pin;
+    const bool batch_first_ = batch_first != 0;
+    need(out, "out");
+    put(out, dt::unpad_sequence(padded_sequences_, lengths_, batch_first_));
+  });
+}
+
+dt_status dt_pack_padded_sequence(
+    dt_tensor *input, dt_tensor *lengths, int32_t batch_first, int32_t enforce_sorted,
+    dt_tensor **data, dt_tensor **batch_sizes, dt_tensor **sorted_indices,
+    dt_tensor **unsorted_indices) noexcept {
+  clear_all(data, batch_sizes, sorted_indices, unsorted_indices);
+  return guard("pack_padded_sequence", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> lengths_pin(lengths, "lengths"); auto& lengths_ = *lengths_pin;
+    const bool batch_first_ = batch_first != 0;
+    const bool enforce_sorted_ = enforce_sorted != 0;
+    need(data, "data");
+    need(batch_sizes, "batch_sizes");
+    need(sorted_indices, "sorted_indices");
+    need(unsorted_indices, "unsorted_indices");
+    auto results = dt::pack_padded_sequence(input_, lengths_, batch_first_, enforce_sorted_);
+    Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
+    Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
+    Owned<dt_tensor> owned2(optional_handle(std::get<2>(std::move(results))));
+    Owned<dt_tensor> owned3(optional_handle(std::get<3>(std::move(results))));
+    *data = owned0.detach();
+    *batch_sizes = owned1.detach();
+    *sorted_indices = owned2.detach();
+    *unsorted_indices = owned3.detach();
+  });
+}
+
+dt_status dt_pack_sequence(
+    dt_tensor *const *sequences, int64_t sequences_n, int32_t enforce_sorted, dt_tensor **data,
+    dt_tensor **batch_sizes, dt_tensor **sorted_indices, dt_tensor **unsorted_indices) noexcept {
+  clear_all(data, batch_sizes, sorted_indices, unsorted_indices);
+  return guard("pack_sequence", [&] {
+    const TensorArray sequences_array(sequences, sequences_n, "sequences"); const TensorList sequences_ = sequences_array;
+    const bool enforce_sorted_ = enforce_sorted != 0;
+    need(data, "data");
+    need(batch_sizes, "batch_sizes");
+    need(sorted_indices, "sorted_indices");
+    need(unsorted_indices, "unsorted_indices");
+    auto results = dt::pack_sequence(sequences_, enforce_sorted_);
+    Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
+    Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
+    Owned<dt_tensor> owned2(optional_handle(std::get<2>(std::move(results))));
+    Owned<dt_tensor> owned3(optional_handle(std::get<3>(std::move(results))));
+    *data = owned0.detach();
+    *batch_sizes = owned1.detach();
+    *sorted_indices = owned2.detach();
+    *unsorted_indices = owned3.detach();
+  });
+}
+
+dt_status dt_pad_packed_sequence(
+    dt_tensor *data, dt_tensor *batch_sizes, dt_tensor *unsorted_indices, int32_t batch_first,
+    dt_scalar_kind padding_value_kind, int64_t padding_value_i, double padding_value_f,
+    const int64_t *total_length, dt_tensor **padded, dt_tensor **lengths) noexcept {
+  clear_all(padded, lengths);
+  return guard("pad_packed_sequence", [&] {
+    const Pin<dt_tensor> data_pin(data, "data"); auto& data_ = *data_pin;
+    const Pin<dt_tensor> batch_sizes_pin(batch_sizes, "batch_sizes"); auto& batch_sizes_ = *batch_sizes_pin;
+    const OptionalPin<dt_tensor> unsorted_indices_pin(unsorted_indices, "unsorted_indices"); auto& unsorted_indices_ = *unsorted_indices_pin;
+    const bool batch_first_ = batch_first != 0;
+    const Scalar padding_value_ = scalar(padding_value_kind, padding_value_i, padding_value_f, "padding_value");
+    const auto total_length_ = optional_number(total_length);
+    need(padded, "padded");
+    need(lengths, "lengths");
+    auto results = dt::pad_packed_sequence(data_, batch_sizes_, unsorted_indices_, batch_first_, padding_value_, total_length_);
+    Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
+    Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
+    *padded = owned0.detach();
+    *lengths = owned1.detach();
+  });
+}
+
+dt_status dt_unpack_sequence(
+    dt_tensor *data, dt_tensor *batch_sizes, dt_tensor *unsorted_indices,
+    dt_tensor_list **out) noexcept {
+  clear_all(out);
+  return guard("unpack_sequence", [&] {
+    const Pin<dt_tensor> data_pin(data, "data"); auto& data_ = *data_pin;
+    const Pin<dt_tensor> batch_sizes_pin(batch_sizes, "batch_sizes"); auto& batch_sizes_ = *batch_sizes_pin;
+    const OptionalPin<dt_tensor> unsorted_indices_pin(unsorted_indices, "unsorted_indices"); auto& unsorted_indices_ = *unsorted_indices_pin;
+    need(out, "out");
+    put(out, dt::unpack_sequence(data_, batch_sizes_, unsorted_indices_));
+  });
+}

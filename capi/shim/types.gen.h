@@ -1087,6 +1087,17 @@ inline NnTransformerEncoderLayerOptions read(const dt_nn_transformer_encoder_lay
   return o;
 }
 
+static_assert(sizeof(dt_nn_transformer_encoder_options) == 16);
+static_assert(offsetof(dt_nn_transformer_encoder_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_transformer_encoder_options, norm) == 8);
+inline NnTransformerEncoderOptions read(const dt_nn_transformer_encoder_options* given, const char* name) {
+  dt_nn_transformer_encoder_options c = DT_NN_TRANSFORMER_ENCODER_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnTransformerEncoderOptions o;
+  if (c.norm) o.norm = *Pin<dt_module>(c.norm, "norm");
+  return o;
+}
+
 static_assert(sizeof(dt_nn_transformer_decoder_layer_options) == 72);
 static_assert(offsetof(dt_nn_transformer_decoder_layer_options, struct_size) == 0);
 static_assert(offsetof(dt_nn_transformer_decoder_layer_options, dim_feedforward) == 8);
@@ -1114,6 +1125,17 @@ inline NnTransformerDecoderLayerOptions read(const dt_nn_transformer_decoder_lay
   o.bias = c.bias != 0;
   o.device = optional_device(c.device_type, c.device_index, "device");
   if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_transformer_decoder_options) == 16);
+static_assert(offsetof(dt_nn_transformer_decoder_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_transformer_decoder_options, norm) == 8);
+inline NnTransformerDecoderOptions read(const dt_nn_transformer_decoder_options* given, const char* name) {
+  dt_nn_transformer_decoder_options c = DT_NN_TRANSFORMER_DECODER_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnTransformerDecoderOptions o;
+  if (c.norm) o.norm = *Pin<dt_module>(c.norm, "norm");
   return o;
 }
 

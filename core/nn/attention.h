@@ -18,6 +18,7 @@ class MultiheadAttention final : public ManyOutputs {
   std::vector<Tensor> forward_outputs(TensorList inputs) override { return attend(inputs, true); }
 
  private:
+  Module* another() const override { return new MultiheadAttention(*this); }
   void initialize();
   std::vector<Tensor> attend(TensorList inputs, bool need_weights);
 

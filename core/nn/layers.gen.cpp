@@ -46,6 +46,7 @@ class Linear final : public Module {
   }
 
  private:
+  Module* another() const override { return new Linear(*this); }
   void initialize() {
     const GradMode off(false);
     const Tensor& weight = state(0);
@@ -89,6 +90,7 @@ class Conv1d final : public Module {
   }
 
  private:
+  Module* another() const override { return new Conv1d(*this); }
   void initialize() {
     const GradMode off(false);
     const Tensor& weight = state(0);
@@ -139,6 +141,7 @@ class Conv2d final : public Module {
   }
 
  private:
+  Module* another() const override { return new Conv2d(*this); }
   void initialize() {
     const GradMode off(false);
     const Tensor& weight = state(0);
@@ -190,6 +193,7 @@ class Conv3d final : public Module {
   }
 
  private:
+  Module* another() const override { return new Conv3d(*this); }
   void initialize() {
     const GradMode off(false);
     const Tensor& weight = state(0);
@@ -241,6 +245,7 @@ class ConvTranspose1d final : public Module {
   }
 
  private:
+  Module* another() const override { return new ConvTranspose1d(*this); }
   void initialize() {
     const GradMode off(false);
     const Tensor& weight = state(0);
@@ -292,6 +297,7 @@ class ConvTranspose2d final : public Module {
   }
 
  private:
+  Module* another() const override { return new ConvTranspose2d(*this); }
   void initialize() {
     const GradMode off(false);
     const Tensor& weight = state(0);
@@ -344,6 +350,7 @@ class ConvTranspose3d final : public Module {
   }
 
  private:
+  Module* another() const override { return new ConvTranspose3d(*this); }
   void initialize() {
     const GradMode off(false);
     const Tensor& weight = state(0);
@@ -412,6 +419,7 @@ class BatchNorm1d final : public Module {
   }
 
  private:
+  Module* another() const override { return new BatchNorm1d(*this); }
   void initialize() {
     const GradMode off(false);
     const Tensor& weight = state(0);
@@ -481,6 +489,7 @@ class BatchNorm2d final : public Module {
   }
 
  private:
+  Module* another() const override { return new BatchNorm2d(*this); }
   void initialize() {
     const GradMode off(false);
     const Tensor& weight = state(0);
@@ -550,6 +559,7 @@ class BatchNorm3d final : public Module {
   }
 
  private:
+  Module* another() const override { return new BatchNorm3d(*this); }
   void initialize() {
     const GradMode off(false);
     const Tensor& weight = state(0);
@@ -602,6 +612,7 @@ class InstanceNorm1d final : public Module {
   }
 
  private:
+  Module* another() const override { return new InstanceNorm1d(*this); }
   void initialize() {
     const GradMode off(false);
     const Tensor& weight = state(0);
@@ -655,6 +666,7 @@ class InstanceNorm2d final : public Module {
   }
 
  private:
+  Module* another() const override { return new InstanceNorm2d(*this); }
   void initialize() {
     const GradMode off(false);
     const Tensor& weight = state(0);
@@ -708,6 +720,7 @@ class InstanceNorm3d final : public Module {
   }
 
  private:
+  Module* another() const override { return new InstanceNorm3d(*this); }
   void initialize() {
     const GradMode off(false);
     const Tensor& weight = state(0);
@@ -753,6 +766,7 @@ class GroupNorm final : public Module {
   }
 
  private:
+  Module* another() const override { return new GroupNorm(*this); }
   void initialize() {
     const GradMode off(false);
     const Tensor& weight = state(0);
@@ -786,6 +800,7 @@ class RMSNorm final : public Module {
   }
 
  private:
+  Module* another() const override { return new RMSNorm(*this); }
   void initialize() {
     const GradMode off(false);
     const Tensor& weight = state(0);
@@ -813,6 +828,7 @@ class LocalResponseNorm final : public Module {
   }
 
  private:
+  Module* another() const override { return new LocalResponseNorm(*this); }
   int64_t size;
   double alpha;
   double beta;
@@ -843,6 +859,7 @@ class LayerNorm final : public Module {
   }
 
  private:
+  Module* another() const override { return new LayerNorm(*this); }
   void initialize() {
     const GradMode off(false);
     const Tensor& weight = state(0);
@@ -871,6 +888,7 @@ class Dropout final : public Module {
   }
 
  private:
+  Module* another() const override { return new Dropout(*this); }
   double p;
   bool inplace;
 };
@@ -891,6 +909,7 @@ class Dropout1d final : public Module {
   }
 
  private:
+  Module* another() const override { return new Dropout1d(*this); }
   double p;
   bool inplace;
 };
@@ -911,6 +930,7 @@ class Dropout2d final : public Module {
   }
 
  private:
+  Module* another() const override { return new Dropout2d(*this); }
   double p;
   bool inplace;
 };
@@ -931,6 +951,7 @@ class Dropout3d final : public Module {
   }
 
  private:
+  Module* another() const override { return new Dropout3d(*this); }
   double p;
   bool inplace;
 };
@@ -950,6 +971,7 @@ class AlphaDropout final : public Module {
   }
 
  private:
+  Module* another() const override { return new AlphaDropout(*this); }
   double p;
 };
 
@@ -968,6 +990,7 @@ class FeatureAlphaDropout final : public Module {
   }
 
  private:
+  Module* another() const override { return new FeatureAlphaDropout(*this); }
   double p;
 };
 
@@ -995,6 +1018,7 @@ class Embedding final : public Module {
   }
 
  private:
+  Module* another() const override { return new Embedding(*this); }
   void initialize() {
     const GradMode off(false);
     const Tensor& weight = state(0);
@@ -1037,6 +1061,7 @@ class EmbeddingBag final : public Module {
   }
 
  private:
+  Module* another() const override { return new EmbeddingBag(*this); }
   void initialize() {
     const GradMode off(false);
     const Tensor& weight = state(0);
@@ -1068,6 +1093,7 @@ class Flatten final : public Module {
   }
 
  private:
+  Module* another() const override { return new Flatten(*this); }
   int64_t start_dim;
   int64_t end_dim;
 };
@@ -1083,6 +1109,9 @@ class Identity final : public Module {
     const Tensor& input = inputs[0];
     return input;
   }
+
+ private:
+  Module* another() const override { return new Identity(*this); }
 };
 
 class CosineSimilarity final : public Module {
@@ -1101,6 +1130,7 @@ class CosineSimilarity final : public Module {
   }
 
  private:
+  Module* another() const override { return new CosineSimilarity(*this); }
   int64_t dim;
   double eps;
 };
@@ -1122,6 +1152,7 @@ class PairwiseDistance final : public Module {
   }
 
  private:
+  Module* another() const override { return new PairwiseDistance(*this); }
   double p;
   double eps;
   bool keepdim;
@@ -1151,6 +1182,7 @@ class Bilinear final : public Module {
   }
 
  private:
+  Module* another() const override { return new Bilinear(*this); }
   void initialize() {
     const GradMode off(false);
     const Tensor& weight = state(0);
@@ -1180,6 +1212,7 @@ class ReLU final : public Module {
   double relu_limit() const override { return std::numeric_limits<double>::infinity(); }
 
  private:
+  Module* another() const override { return new ReLU(*this); }
   bool inplace;
 };
 
@@ -1198,6 +1231,7 @@ class LeakyReLU final : public Module {
   }
 
  private:
+  Module* another() const override { return new LeakyReLU(*this); }
   double negative_slope;
   bool inplace;
 };
@@ -1217,6 +1251,7 @@ class ELU final : public Module {
   }
 
  private:
+  Module* another() const override { return new ELU(*this); }
   double alpha;
   bool inplace;
 };
@@ -1236,6 +1271,7 @@ class Softplus final : public Module {
   }
 
  private:
+  Module* another() const override { return new Softplus(*this); }
   double beta;
   double threshold;
 };
@@ -1254,6 +1290,7 @@ class GELU final : public Module {
   }
 
  private:
+  Module* another() const override { return new GELU(*this); }
   Approximate approximate;
 };
 
@@ -1271,6 +1308,7 @@ class SiLU final : public Module {
   }
 
  private:
+  Module* another() const override { return new SiLU(*this); }
   bool inplace;
 };
 
@@ -1287,6 +1325,9 @@ class Sigmoid final : public Module {
   }
 
   Activation activation() const override { return Activation::kSigmoid; }
+
+ private:
+  Module* another() const override { return new Sigmoid(*this); }
 };
 
 class LogSigmoid final : public Module {
@@ -1300,6 +1341,9 @@ class LogSigmoid final : public Module {
     const Tensor& input = inputs[0];
     return logsigmoid(input);
   }
+
+ private:
+  Module* another() const override { return new LogSigmoid(*this); }
 };
 
 class Tanh final : public Module {
@@ -1315,6 +1359,9 @@ class Tanh final : public Module {
   }
 
   Activation activation() const override { return Activation::kTanh; }
+
+ private:
+  Module* another() const override { return new Tanh(*this); }
 };
 
 class Hardtanh final : public Module {
@@ -1333,6 +1380,7 @@ class Hardtanh final : public Module {
   }
 
  private:
+  Module* another() const override { return new Hardtanh(*this); }
   double min_val;
   double max_val;
   bool inplace;
@@ -1354,6 +1402,7 @@ class ReLU6 final : public Module {
   double relu_limit() const override { return 6; }
 
  private:
+  Module* another() const override { return new ReLU6(*this); }
   bool inplace;
 };
 
@@ -1371,6 +1420,7 @@ class Hardsigmoid final : public Module {
   }
 
  private:
+  Module* another() const override { return new Hardsigmoid(*this); }
   bool inplace;
 };
 
@@ -1388,6 +1438,7 @@ class Hardswish final : public Module {
   }
 
  private:
+  Module* another() const override { return new Hardswish(*this); }
   bool inplace;
 };
 
@@ -1405,6 +1456,7 @@ class Hardshrink final : public Module {
   }
 
  private:
+  Module* another() const override { return new Hardshrink(*this); }
   double lambd;
 };
 
@@ -1422,6 +1474,7 @@ class Softshrink final : public Module {
   }
 
  private:
+  Module* another() const override { return new Softshrink(*this); }
   double lambd;
 };
 
@@ -1436,6 +1489,9 @@ class Tanhshrink final : public Module {
     const Tensor& input = inputs[0];
     return tanhshrink(input);
   }
+
+ private:
+  Module* another() const override { return new Tanhshrink(*this); }
 };
 
 class Threshold final : public Module {
@@ -1454,6 +1510,7 @@ class Threshold final : public Module {
   }
 
  private:
+  Module* another() const override { return new Threshold(*this); }
   double threshold;
   double value;
   bool inplace;
@@ -1470,6 +1527,9 @@ class Softsign final : public Module {
     const Tensor& input = inputs[0];
     return softsign(input);
   }
+
+ private:
+  Module* another() const override { return new Softsign(*this); }
 };
 
 class SELU final : public Module {
@@ -1486,6 +1546,7 @@ class SELU final : public Module {
   }
 
  private:
+  Module* another() const override { return new SELU(*this); }
   bool inplace;
 };
 
@@ -1504,6 +1565,7 @@ class CELU final : public Module {
   }
 
  private:
+  Module* another() const override { return new CELU(*this); }
   double alpha;
   bool inplace;
 };
@@ -1522,6 +1584,7 @@ class Mish final : public Module {
   }
 
  private:
+  Module* another() const override { return new Mish(*this); }
   bool inplace;
 };
 
@@ -1539,6 +1602,7 @@ class GLU final : public Module {
   }
 
  private:
+  Module* another() const override { return new GLU(*this); }
   int64_t dim;
 };
 
@@ -1562,6 +1626,7 @@ class PReLU final : public Module {
   }
 
  private:
+  Module* another() const override { return new PReLU(*this); }
   void initialize() {
     const GradMode off(false);
     const Tensor& weight = state(0);
@@ -1587,6 +1652,7 @@ class RReLU final : public Module {
   }
 
  private:
+  Module* another() const override { return new RReLU(*this); }
   double lower;
   double upper;
   bool inplace;
@@ -1606,6 +1672,7 @@ class Softmin final : public Module {
   }
 
  private:
+  Module* another() const override { return new Softmin(*this); }
   int64_t dim;
 };
 
@@ -1623,6 +1690,7 @@ class Softmax final : public Module {
   }
 
  private:
+  Module* another() const override { return new Softmax(*this); }
   int64_t dim;
 };
 
@@ -1638,6 +1706,9 @@ class Softmax2d final : public Module {
     DT_CHECK((dim(input) == 3) || (dim(input) == 4), kValueError, "Softmax2d: expected input to be 3D or 4D");
     return dt::autocast::softmax(input, -3);
   }
+
+ private:
+  Module* another() const override { return new Softmax2d(*this); }
 };
 
 class LogSoftmax final : public Module {
@@ -1654,6 +1725,7 @@ class LogSoftmax final : public Module {
   }
 
  private:
+  Module* another() const override { return new LogSoftmax(*this); }
   int64_t dim;
 };
 
@@ -1672,6 +1744,7 @@ class MSELoss final : public Module {
   }
 
  private:
+  Module* another() const override { return new MSELoss(*this); }
   Reduction reduction;
 };
 
@@ -1690,6 +1763,7 @@ class L1Loss final : public Module {
   }
 
  private:
+  Module* another() const override { return new L1Loss(*this); }
   Reduction reduction;
 };
 
@@ -1710,6 +1784,7 @@ class NLLLoss final : public Module {
   }
 
  private:
+  Module* another() const override { return new NLLLoss(*this); }
   Tensor weight;
   int64_t ignore_index;
   Reduction reduction;
@@ -1733,6 +1808,7 @@ class CrossEntropyLoss final : public Module {
   }
 
  private:
+  Module* another() const override { return new CrossEntropyLoss(*this); }
   Tensor weight;
   int64_t ignore_index;
   Reduction reduction;
@@ -1755,6 +1831,7 @@ class BCELoss final : public Module {
   }
 
  private:
+  Module* another() const override { return new BCELoss(*this); }
   Tensor weight;
   Reduction reduction;
 };
@@ -1776,6 +1853,7 @@ class BCEWithLogitsLoss final : public Module {
   }
 
  private:
+  Module* another() const override { return new BCEWithLogitsLoss(*this); }
   Tensor weight;
   Reduction reduction;
   Tensor pos_weight;
@@ -1797,6 +1875,7 @@ class SmoothL1Loss final : public Module {
   }
 
  private:
+  Module* another() const override { return new SmoothL1Loss(*this); }
   Reduction reduction;
   double beta;
 };
@@ -1817,6 +1896,7 @@ class HuberLoss final : public Module {
   }
 
  private:
+  Module* another() const override { return new HuberLoss(*this); }
   Reduction reduction;
   double delta;
 };
@@ -1837,6 +1917,7 @@ class KLDivLoss final : public Module {
   }
 
  private:
+  Module* another() const override { return new KLDivLoss(*this); }
   DivergenceReduction reduction;
   bool log_target;
 };
@@ -1859,6 +1940,7 @@ class PoissonNLLLoss final : public Module {
   }
 
  private:
+  Module* another() const override { return new PoissonNLLLoss(*this); }
   bool log_input;
   bool full;
   double eps;
@@ -1883,6 +1965,7 @@ class GaussianNLLLoss final : public Module {
   }
 
  private:
+  Module* another() const override { return new GaussianNLLLoss(*this); }
   bool full;
   double eps;
   Reduction reduction;
@@ -1903,6 +1986,7 @@ class SoftMarginLoss final : public Module {
   }
 
  private:
+  Module* another() const override { return new SoftMarginLoss(*this); }
   Reduction reduction;
 };
 
@@ -1922,6 +2006,7 @@ class HingeEmbeddingLoss final : public Module {
   }
 
  private:
+  Module* another() const override { return new HingeEmbeddingLoss(*this); }
   double margin;
   Reduction reduction;
 };
@@ -1943,6 +2028,7 @@ class MarginRankingLoss final : public Module {
   }
 
  private:
+  Module* another() const override { return new MarginRankingLoss(*this); }
   double margin;
   Reduction reduction;
 };
@@ -1964,6 +2050,7 @@ class CosineEmbeddingLoss final : public Module {
   }
 
  private:
+  Module* another() const override { return new CosineEmbeddingLoss(*this); }
   double margin;
   Reduction reduction;
 };
@@ -1989,6 +2076,7 @@ class TripletMarginLoss final : public Module {
   }
 
  private:
+  Module* another() const override { return new TripletMarginLoss(*this); }
   double margin;
   double p;
   double eps;
@@ -2015,6 +2103,7 @@ class MultiMarginLoss final : public Module {
   }
 
  private:
+  Module* another() const override { return new MultiMarginLoss(*this); }
   int64_t p;
   double margin;
   Tensor weight;
@@ -2036,6 +2125,7 @@ class MultiLabelMarginLoss final : public Module {
   }
 
  private:
+  Module* another() const override { return new MultiLabelMarginLoss(*this); }
   Reduction reduction;
 };
 
@@ -2055,6 +2145,7 @@ class MultiLabelSoftMarginLoss final : public Module {
   }
 
  private:
+  Module* another() const override { return new MultiLabelSoftMarginLoss(*this); }
   Tensor weight;
   Reduction reduction;
 };
@@ -2078,6 +2169,7 @@ class CTCLoss final : public Module {
   }
 
  private:
+  Module* another() const override { return new CTCLoss(*this); }
   int64_t blank;
   Reduction reduction;
   bool zero_infinity;
@@ -2101,6 +2193,7 @@ class MaxPool1d final : public Module {
   }
 
  private:
+  Module* another() const override { return new MaxPool1d(*this); }
   std::vector<int64_t> kernel_size;
   std::optional<std::vector<int64_t>> stride;
   std::vector<int64_t> padding;
@@ -2126,6 +2219,7 @@ class MaxPool2d final : public Module {
   }
 
  private:
+  Module* another() const override { return new MaxPool2d(*this); }
   std::vector<int64_t> kernel_size;
   std::optional<std::vector<int64_t>> stride;
   std::vector<int64_t> padding;
@@ -2151,6 +2245,7 @@ class MaxPool3d final : public Module {
   }
 
  private:
+  Module* another() const override { return new MaxPool3d(*this); }
   std::vector<int64_t> kernel_size;
   std::optional<std::vector<int64_t>> stride;
   std::vector<int64_t> padding;
@@ -2175,6 +2270,7 @@ class MaxUnpool1d final : public Module {
   }
 
  private:
+  Module* another() const override { return new MaxUnpool1d(*this); }
   std::vector<int64_t> kernel_size;
   std::optional<std::vector<int64_t>> stride;
   std::vector<int64_t> padding;
@@ -2197,6 +2293,7 @@ class MaxUnpool2d final : public Module {
   }
 
  private:
+  Module* another() const override { return new MaxUnpool2d(*this); }
   std::vector<int64_t> kernel_size;
   std::optional<std::vector<int64_t>> stride;
   std::vector<int64_t> padding;
@@ -2219,6 +2316,7 @@ class MaxUnpool3d final : public Module {
   }
 
  private:
+  Module* another() const override { return new MaxUnpool3d(*this); }
   std::vector<int64_t> kernel_size;
   std::optional<std::vector<int64_t>> stride;
   std::vector<int64_t> padding;
@@ -2243,6 +2341,7 @@ class FractionalMaxPool2d final : public Module {
   }
 
  private:
+  Module* another() const override { return new FractionalMaxPool2d(*this); }
   std::vector<int64_t> kernel_size;
   std::optional<std::vector<int64_t>> output_size;
   std::optional<std::vector<double>> output_ratio;
@@ -2267,6 +2366,7 @@ class FractionalMaxPool3d final : public Module {
   }
 
  private:
+  Module* another() const override { return new FractionalMaxPool3d(*this); }
   std::vector<int64_t> kernel_size;
   std::optional<std::vector<int64_t>> output_size;
   std::optional<std::vector<double>> output_ratio;
@@ -2290,6 +2390,7 @@ class AvgPool1d final : public Module {
   }
 
  private:
+  Module* another() const override { return new AvgPool1d(*this); }
   std::vector<int64_t> kernel_size;
   std::optional<std::vector<int64_t>> stride;
   std::vector<int64_t> padding;
@@ -2316,6 +2417,7 @@ class AvgPool2d final : public Module {
   }
 
  private:
+  Module* another() const override { return new AvgPool2d(*this); }
   std::vector<int64_t> kernel_size;
   std::optional<std::vector<int64_t>> stride;
   std::vector<int64_t> padding;
@@ -2343,6 +2445,7 @@ class AvgPool3d final : public Module {
   }
 
  private:
+  Module* another() const override { return new AvgPool3d(*this); }
   std::vector<int64_t> kernel_size;
   std::optional<std::vector<int64_t>> stride;
   std::vector<int64_t> padding;
@@ -2365,6 +2468,7 @@ class AdaptiveAvgPool1d final : public Module {
   }
 
  private:
+  Module* another() const override { return new AdaptiveAvgPool1d(*this); }
   std::vector<int64_t> output_size;
 };
 
@@ -2382,6 +2486,7 @@ class AdaptiveMaxPool1d final : public Module {
   }
 
  private:
+  Module* another() const override { return new AdaptiveMaxPool1d(*this); }
   std::vector<int64_t> output_size;
 };
 
@@ -2402,6 +2507,7 @@ class LPPool1d final : public Module {
   }
 
  private:
+  Module* another() const override { return new LPPool1d(*this); }
   double norm_type;
   std::vector<int64_t> kernel_size;
   std::optional<std::vector<int64_t>> stride;
@@ -2422,6 +2528,7 @@ class AdaptiveAvgPool2d final : public Module {
   }
 
  private:
+  Module* another() const override { return new AdaptiveAvgPool2d(*this); }
   std::vector<int64_t> output_size;
 };
 
@@ -2439,6 +2546,7 @@ class AdaptiveMaxPool2d final : public Module {
   }
 
  private:
+  Module* another() const override { return new AdaptiveMaxPool2d(*this); }
   std::vector<int64_t> output_size;
 };
 
@@ -2459,6 +2567,7 @@ class LPPool2d final : public Module {
   }
 
  private:
+  Module* another() const override { return new LPPool2d(*this); }
   double norm_type;
   std::vector<int64_t> kernel_size;
   std::optional<std::vector<int64_t>> stride;
@@ -2479,6 +2588,7 @@ class AdaptiveAvgPool3d final : public Module {
   }
 
  private:
+  Module* another() const override { return new AdaptiveAvgPool3d(*this); }
   std::vector<int64_t> output_size;
 };
 
@@ -2496,6 +2606,7 @@ class AdaptiveMaxPool3d final : public Module {
   }
 
  private:
+  Module* another() const override { return new AdaptiveMaxPool3d(*this); }
   std::vector<int64_t> output_size;
 };
 
@@ -2516,6 +2627,7 @@ class LPPool3d final : public Module {
   }
 
  private:
+  Module* another() const override { return new LPPool3d(*this); }
   double norm_type;
   std::vector<int64_t> kernel_size;
   std::optional<std::vector<int64_t>> stride;
@@ -2538,6 +2650,7 @@ class Upsample final : public Module {
   }
 
  private:
+  Module* another() const override { return new Upsample(*this); }
   std::optional<std::vector<int64_t>> size;
   std::optional<std::vector<double>> scale_factor;
   Interpolation mode;
@@ -2558,6 +2671,7 @@ class UpsamplingNearest2d final : public Module {
   }
 
  private:
+  Module* another() const override { return new UpsamplingNearest2d(*this); }
   std::optional<std::vector<int64_t>> size;
   std::optional<std::vector<double>> scale_factor;
 };
@@ -2577,6 +2691,7 @@ class UpsamplingBilinear2d final : public Module {
   }
 
  private:
+  Module* another() const override { return new UpsamplingBilinear2d(*this); }
   std::optional<std::vector<int64_t>> size;
   std::optional<std::vector<double>> scale_factor;
 };
@@ -2610,6 +2725,7 @@ class RNNCell final : public Module {
   }
 
  private:
+  Module* another() const override { return new RNNCell(*this); }
   void initialize() {
     const GradMode off(false);
     const Tensor& weight_ih = state(0);
@@ -2654,6 +2770,7 @@ class LSTMCell final : public ManyOutputs {
   }
 
  private:
+  Module* another() const override { return new LSTMCell(*this); }
   void initialize() {
     const GradMode off(false);
     const Tensor& weight_ih = state(0);
@@ -2696,6 +2813,7 @@ class GRUCell final : public Module {
   }
 
  private:
+  Module* another() const override { return new GRUCell(*this); }
   void initialize() {
     const GradMode off(false);
     const Tensor& weight_ih = state(0);
@@ -2726,6 +2844,7 @@ class Unflatten final : public Module {
   }
 
  private:
+  Module* another() const override { return new Unflatten(*this); }
   int64_t dim;
   std::vector<int64_t> unflattened_size;
 };
@@ -2748,6 +2867,7 @@ class Fold final : public Module {
   }
 
  private:
+  Module* another() const override { return new Fold(*this); }
   std::vector<int64_t> output_size;
   std::vector<int64_t> kernel_size;
   std::vector<int64_t> dilation;
@@ -2772,6 +2892,7 @@ class Unfold final : public Module {
   }
 
  private:
+  Module* another() const override { return new Unfold(*this); }
   std::vector<int64_t> kernel_size;
   std::vector<int64_t> dilation;
   std::vector<int64_t> padding;
@@ -2792,6 +2913,7 @@ class PixelShuffle final : public Module {
   }
 
  private:
+  Module* another() const override { return new PixelShuffle(*this); }
   int64_t upscale_factor;
 };
 
@@ -2809,6 +2931,7 @@ class PixelUnshuffle final : public Module {
   }
 
  private:
+  Module* another() const override { return new PixelUnshuffle(*this); }
   int64_t downscale_factor;
 };
 
@@ -2826,6 +2949,7 @@ class ChannelShuffle final : public Module {
   }
 
  private:
+  Module* another() const override { return new ChannelShuffle(*this); }
   int64_t groups;
 };
 
@@ -2843,6 +2967,7 @@ class ZeroPad1d final : public Module {
   }
 
  private:
+  Module* another() const override { return new ZeroPad1d(*this); }
   std::vector<int64_t> padding;
 };
 
@@ -2860,6 +2985,7 @@ class ZeroPad2d final : public Module {
   }
 
  private:
+  Module* another() const override { return new ZeroPad2d(*this); }
   std::vector<int64_t> padding;
 };
 
@@ -2877,6 +3003,7 @@ class ZeroPad3d final : public Module {
   }
 
  private:
+  Module* another() const override { return new ZeroPad3d(*this); }
   std::vector<int64_t> padding;
 };
 
@@ -2895,6 +3022,7 @@ class ConstantPad1d final : public Module {
   }
 
  private:
+  Module* another() const override { return new ConstantPad1d(*this); }
   std::vector<int64_t> padding;
   double value;
 };
@@ -2914,6 +3042,7 @@ class ConstantPad2d final : public Module {
   }
 
  private:
+  Module* another() const override { return new ConstantPad2d(*this); }
   std::vector<int64_t> padding;
   double value;
 };
@@ -2933,6 +3062,7 @@ class ConstantPad3d final : public Module {
   }
 
  private:
+  Module* another() const override { return new ConstantPad3d(*this); }
   std::vector<int64_t> padding;
   double value;
 };
@@ -2951,6 +3081,7 @@ class ReflectionPad1d final : public Module {
   }
 
  private:
+  Module* another() const override { return new ReflectionPad1d(*this); }
   std::vector<int64_t> padding;
 };
 
@@ -2968,6 +3099,7 @@ class ReflectionPad2d final : public Module {
   }
 
  private:
+  Module* another() const override { return new ReflectionPad2d(*this); }
   std::vector<int64_t> padding;
 };
 
@@ -2985,6 +3117,7 @@ class ReflectionPad3d final : public Module {
   }
 
  private:
+  Module* another() const override { return new ReflectionPad3d(*this); }
   std::vector<int64_t> padding;
 };
 
@@ -3002,6 +3135,7 @@ class ReplicationPad1d final : public Module {
   }
 
  private:
+  Module* another() const override { return new ReplicationPad1d(*this); }
   std::vector<int64_t> padding;
 };
 
@@ -3019,6 +3153,7 @@ class ReplicationPad2d final : public Module {
   }
 
  private:
+  Module* another() const override { return new ReplicationPad2d(*this); }
   std::vector<int64_t> padding;
 };
 
@@ -3036,6 +3171,7 @@ class ReplicationPad3d final : public Module {
   }
 
  private:
+  Module* another() const override { return new ReplicationPad3d(*this); }
   std::vector<int64_t> padding;
 };
 
@@ -3054,6 +3190,7 @@ class CircularPad1d final : public Module {
   }
 
  private:
+  Module* another() const override { return new CircularPad1d(*this); }
   std::vector<int64_t> padding;
 };
 
@@ -3072,6 +3209,7 @@ class CircularPad2d final : public Module {
   }
 
  private:
+  Module* another() const override { return new CircularPad2d(*this); }
   std::vector<int64_t> padding;
 };
 
@@ -3090,6 +3228,7 @@ class CircularPad3d final : public Module {
   }
 
  private:
+  Module* another() const override { return new CircularPad3d(*this); }
   std::vector<int64_t> padding;
 };
 
@@ -3338,9 +3477,17 @@ Ref<Module> nn_transformer_encoder_layer(int64_t d_model, int64_t nhead, const N
   return Ref<Module>::adopt(new TransformerEncoderLayer(d_model, nhead, options));
 }
 
+Ref<Module> nn_transformer_encoder(const Ref<Module>& encoder_layer, int64_t num_layers, const NnTransformerEncoderOptions& options) {
+  return Ref<Module>::adopt(new TransformerEncoder(encoder_layer, num_layers, options));
+}
+
 Ref<Module> nn_transformer_decoder_layer(int64_t d_model, int64_t nhead, const NnTransformerDecoderLayerOptions& options) {
   DT_CHECK((options.activation == "relu") || (options.activation == "gelu"), kValueError, "activation should be relu/gelu, not ", options.activation);
   return Ref<Module>::adopt(new TransformerDecoderLayer(d_model, nhead, options));
+}
+
+Ref<Module> nn_transformer_decoder(const Ref<Module>& decoder_layer, int64_t num_layers, const NnTransformerDecoderOptions& options) {
+  return Ref<Module>::adopt(new TransformerDecoder(decoder_layer, num_layers, options));
 }
 
 Ref<Module> nn_transformer(const NnTransformerOptions& options) {

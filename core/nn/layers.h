@@ -214,15 +214,23 @@ Ref<Module> nn_multihead_attention(int64_t embed_dim, int64_t num_heads, const N
 // (arXiv 1706.03762). Inputs: src, and if need be src_mask and src_key_padding_mask.
 Ref<Module> nn_transformer_encoder_layer(int64_t d_model, int64_t nhead, const NnTransformerEncoderLayerOptions& options);
 
+// Copies of a layer, one after another, and a norm. Inputs: src, and if need be mask and
+// src_key_padding_mask. Its children are layers and norm.
+Ref<Module> nn_transformer_encoder(const Ref<Module>& encoder_layer, int64_t num_layers, const NnTransformerEncoderOptions& options);
+
 // Attention of an input to itself, then to memory, then two linear layers, each added to what it is
 // applied to (arXiv 1706.03762). Inputs: tgt, memory, and if need be tgt_mask, memory_mask,
 // tgt_key_padding_mask and memory_key_padding_mask.
 Ref<Module> nn_transformer_decoder_layer(int64_t d_model, int64_t nhead, const NnTransformerDecoderLayerOptions& options);
 
-// An encoder, and a decoder that attends to what it gives (arXiv 1706.03762), each with a norm at
-// its end. Inputs: src, tgt, and if need be src_mask, tgt_mask, memory_mask, src_key_padding_mask,
-// tgt_key_padding_mask and memory_key_padding_mask. Its children are encoder and decoder, theirs
-// layers and norm.
+// Copies of a layer, one after another, and a norm. Inputs: tgt, memory, and if need be tgt_mask,
+// memory_mask, tgt_key_padding_mask and memory_key_padding_mask. Its children are layers and norm.
+Ref<Module> nn_transformer_decoder(const Ref<Module>& decoder_layer, int64_t num_layers, const NnTransformerDecoderOptions& options);
+
+// An encoder, and a decoder that attends to what it gives (arXiv 1706.03762), each a stack of
+// layers with a norm at its end. Inputs: src, tgt, and if need be src_mask, tgt_mask, memory_mask,
+// src_key_padding_mask, tgt_key_padding_mask and memory_key_padding_mask. Its children are encoder,
+// a TransformerEncoder, and decoder, a TransformerDecoder.
 Ref<Module> nn_transformer(const NnTransformerOptions& options);
 
 // (input - target) squared.
@@ -380,26 +388,34 @@ Ref<Module> nn_upsampling_nearest2d(const NnUpsamplingNearest2dOptions& options)
 // other.
 Ref<Module> nn_upsampling_bilinear2d(const NnUpsamplingBilinear2dOptions& options);
 
-// The recurrent network of Elman; rnn_tanh has the formulas. Input: what it is applied to, [time,
+// The recurrent network of Elman; rnn_tanh has the formulas. Inputs: what it is applied to, [time,
 // batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the
-// state that it begins with, absent for zeros. Outputs: the hidden states of the last layer, and
-// what those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0,
-// bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse.
+// state that it begins with, absent for zeros. Packed sequences are four inputs in the place of the
+// first, as pack_padded_sequence gives them: data, batch_sizes, sorted_indices and
+// unsorted_indices, both absent where sequences are sorted; outputs are packed like data then.
+// Outputs: the hidden states of the last layer, and what those of all layers and directions end
+// with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 of layer 0, and so on; of
+// the other direction weight_ih_l0_reverse.
 Ref<Module> nn_rnn(int64_t input_size, int64_t hidden_size, const NnRnnOptions& options);
 
 // Long short-term memory; lstm has the formulas. Inputs: what it is applied to, [time, batch,
 // input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the hidden
-// state and the cells that it begins with, absent for zeros. Outputs: the hidden states of the last
-// layer, and what hidden states and cells of all layers and directions end with. Parameters:
-// weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and with proj_size weight_hr_l0 of layer 0,
-// and so on; of the other direction weight_ih_l0_reverse.
+// state and the cells that it begins with, absent for zeros. Packed sequences are four inputs in
+// the place of the first, as pack_padded_sequence gives them: data, batch_sizes, sorted_indices and
+// unsorted_indices, both absent where sequences are sorted; outputs are packed like data then.
+// Outputs: the hidden states of the last layer, and what hidden states and cells of all layers and
+// directions end with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and with
+// proj_size weight_hr_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse.
 Ref<Module> nn_lstm(int64_t input_size, int64_t hidden_size, const NnLstmOptions& options);
 
-// Gated recurrent units; gru has the formulas. Input: what it is applied to, [time, batch,
+// Gated recurrent units; gru has the formulas. Inputs: what it is applied to, [time, batch,
 // input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the state
-// that it begins with, absent for zeros. Outputs: the hidden states of the last layer, and what
-// those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0,
-// bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse.
+// that it begins with, absent for zeros. Packed sequences are four inputs in the place of the
+// first, as pack_padded_sequence gives them: data, batch_sizes, sorted_indices and
+// unsorted_indices, both absent where sequences are sorted; outputs are packed like data then.
+// Outputs: the hidden states of the last layer, and what those of all layers and directions end
+// with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 of layer 0, and so on; of
+// the other direction weight_ih_l0_reverse.
 Ref<Module> nn_gru(int64_t input_size, int64_t hidden_size, const NnGruOptions& options);
 
 // One time step of a recurrent network; rnn_tanh has the formulas.

@@ -129,6 +129,9 @@ class LeNet final : public Module {
     const auto smaller = max_pool2d(relu(child("conv2").forward({small})), {2, 2});
     return child("fc3").forward({relu(child("fc2").forward({relu(child("fc1").forward({flatten(smaller, 1)}))}))});
   }
+
+ private:
+  Module* another() const override { return new LeNet(*this); }
 };
 
 // AlexNet (arXiv 1404.5997), for images [batch, 3, height, width].
@@ -167,6 +170,9 @@ class AlexNet final : public Module {
     const Tensor& input = inputs[0];
     return child("classifier").forward({flatten(child("avgpool").forward({child("features").forward({input})}), 1)});
   }
+
+ private:
+  Module* another() const override { return new AlexNet(*this); }
 };
 
 // VGG-11 (arXiv 1409.1556), for images [batch, 3, height, width].
@@ -222,6 +228,9 @@ class VGG final : public Module {
     const Tensor& input = inputs[0];
     return child("classifier").forward({flatten(child("avgpool").forward({child("features").forward({input})}), 1)});
   }
+
+ private:
+  Module* another() const override { return new VGG(*this); }
 };
 
 // What the input passes on its way around a block whose output has another shape.
@@ -250,6 +259,9 @@ class BasicBlock final : public Module {
     const auto y = norm_relu(child("bn1"), child("relu"), child("conv1").forward({input}));
     return norm_relu(child("bn2"), child("relu"), child("conv2").forward({y}), (has_child("downsample")) ? child("downsample").forward({input}) : input);
   }
+
+ private:
+  Module* another() const override { return new BasicBlock(*this); }
 };
 
 // A convolution between two that make its images few and many again, added to what they are applied
@@ -274,6 +286,9 @@ class Bottleneck final : public Module {
     const auto y = norm_relu(child("bn2"), child("relu"), child("conv2").forward({norm_relu(child("bn1"), child("relu"), child("conv1").forward({input}))}));
     return norm_relu(child("bn3"), child("relu"), child("conv3").forward({y}), (has_child("downsample")) ? child("downsample").forward({input}) : input);
   }
+
+ private:
+  Module* another() const override { return new Bottleneck(*this); }
 };
 
 // Blocks of one width, the first of which takes the step.
@@ -314,6 +329,9 @@ class ResNet final : public Module {
     const auto x = child("maxpool").forward({norm_relu(child("bn1"), child("relu"), child("conv1").forward({input}))});
     return child("fc").forward({flatten(child("avgpool").forward({child("layer4").forward({child("layer3").forward({child("layer2").forward({child("layer1").forward({x})})})})}), 1)});
   }
+
+ private:
+  Module* another() const override { return new ResNet(*this); }
 };
 
 // A convolution with what follows it.
@@ -357,6 +375,7 @@ class InvertedResidual final : public Module {
   }
 
  private:
+  Module* another() const override { return new InvertedResidual(*this); }
   bool adds;
 };
 
@@ -404,6 +423,9 @@ class MobileNetV2 final : public Module {
     const Tensor& input = inputs[0];
     return child("classifier").forward({mean(child("features").forward({input}), IntList({2, 3}))});
   }
+
+ private:
+  Module* another() const override { return new MobileNetV2(*this); }
 };
 
 // Attention of an input to itself, then two linear layers, each added to what it is applied to.
@@ -436,6 +458,9 @@ class EncoderBlock final : public Module {
     const auto x = input + child("dropout").forward({child("self_attention").forward({y, y, y})});
     return x + child("mlp").forward({child("ln_2").forward({x})});
   }
+
+ private:
+  Module* another() const override { return new EncoderBlock(*this); }
 };
 
 // Blocks behind one another, of tokens that know where they stand.
@@ -457,6 +482,9 @@ class Encoder final : public Module {
     const Tensor& pos_embedding = tensor("pos_embedding");
     return child("ln").forward({child("layers").forward({child("dropout").forward({input + pos_embedding})})});
   }
+
+ private:
+  Module* another() const override { return new Encoder(*this); }
 };
 
 // A vision transformer (arXiv 2010.11929), for images [batch, 3, image_size, image_size], of which
@@ -497,6 +525,7 @@ class VisionTransformer final : public Module {
   }
 
  private:
+  Module* another() const override { return new VisionTransformer(*this); }
   int64_t image_size;
 };
 
@@ -519,6 +548,9 @@ class Conv1D final : public Module {
     const Tensor& bias = tensor("bias");
     return dt::autocast::linear(input, t(weight), bias);
   }
+
+ private:
+  Module* another() const override { return new Conv1D(*this); }
 };
 
 // Attention of each token to itself and to those before it.
@@ -543,6 +575,7 @@ class Attention final : public CachedModule {
   }
 
  private:
+  Module* another() const override { return new Attention(*this); }
   int64_t heads;
   double dropout;
 };
@@ -562,6 +595,9 @@ class MLP final : public Module {
     const Tensor& input = inputs[0];
     return child("dropout").forward({child("c_proj").forward({gelu(child("c_fc").forward({input}), Approximate::kTanh)})});
   }
+
+ private:
+  Module* another() const override { return new MLP(*this); }
 };
 
 // Attention, then two linear layers, each added to what it is applied to.
@@ -587,6 +623,7 @@ class Block final : public CachedModule {
   }
 
  private:
+  Module* another() const override { return new Block(*this); }
   int64_t heads;
 };
 
@@ -631,6 +668,7 @@ class GPT2 final : public CachedModule {
   }
 
  private:
+  Module* another() const override { return new GPT2(*this); }
   int64_t context;
 };
 
@@ -662,6 +700,9 @@ class LSTMLanguageModel final : public ManyOutputs {
     const auto [y, last] = first_and_rest(child("rnn").forward_outputs(joined(child("drop").forward({child("encoder").forward({tokens})}), state.value_or(TensorList()))));
     return joined(child("decoder").forward({child("drop").forward({y})}), last);
   }
+
+ private:
+  Module* another() const override { return new LSTMLanguageModel(*this); }
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "core/nn/module.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "core/io/safetensors.h"
@@ -228,6 +229,49 @@ void Module::each(const std::string& kind, const std::function<void(const Module
   });
 }
 
+Module::Module(const Module& other)
+    : RefCounted(),
+      kind_(other.kind_),
+      training_(other.training_),
+      state_(other.state_),
+      children_(other.children_) {}
+
+// What has been copied, by what it is a copy of.
+struct Module::Copies {
+  std::map<const Module*, Ref<Module>> modules;
+  std::map<const TensorImpl*, Tensor> tensors;
+};
+
+Ref<Module> Module::clone() const {
+  const GradMode no_grad(false);
+  Copies copies;
+  return clone_once(copies);
+}
+
+static Tensor copy_of_leaf(const Tensor& x) {
+  DT_CHECK(
+      x.is_leaf(), kRuntimeError,
+      "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol "
+      "at the moment.");
+  const Tensor copy = dt::clone(x.detach());
+  copy.set_requires_grad(x.requires_grad());
+  return copy;
+}
+
+Ref<Module> Module::clone_once(Copies& copies) const {
+  Ref<Module>& copy = copies.modules[this];
+  if (copy) return copy;
+  copy = Ref<Module>::adopt(another());
+  for (State& s : copy->state_) {
+    if (!s.tensor.defined()) continue;
+    Tensor& tensor = copies.tensors[s.tensor.impl()];
+    if (!tensor.defined()) tensor = copy_of_leaf(s.tensor);
+    s.tensor = tensor;
+  }
+  for (auto& [name, child] : copy->children_) child = child->clone_once(copies);
+  return copy;
+}
+
 Tensor norm_relu(Module& norm, Module& relu, const Tensor& x, const Tensor& addend) {
   if (const double limit = relu.relu_limit()) {
     const Tensor y = norm.forward_relu(x, addend, limit);
@@ -264,8 +308,20 @@ int64_t Sequential::run_from(int64_t i, Tensor* x) {
   return 1;
 }
 
+namespace {
+
+class Container final : public Module {
+ public:
+  explicit Container(const std::string& kind) : Module(kind) {}
+
+ private:
+  Module* another() const override { return new Container(*this); }
+};
+
+}  // namespace
+
 Ref<Module> make_container(const std::string& kind) {
-  return Ref<Module>::adopt(new Module(kind));
+  return Ref<Module>::adopt(new Container(kind));
 }
 Ref<Module> make_sequential() {
   return Ref<Module>::adopt(new Sequential);

@@ -16,7 +16,6 @@ class Module : public RefCounted {
  public:
   using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-  // A container: it holds state and children, and has no forward of its own.
   explicit Module(std::string kind) : kind_(std::move(kind)) {}
   virtual ~Module() = default;
   static void destroy(Module* m) { delete m; }
@@ -78,7 +77,15 @@ class Module : public RefCounted {
   // The own name of what a published file calls `name`; "": it means nothing here.
   virtual std::string own_name(const std::string& name) const { return name; }
 
+  // A copy of it and of all below it that shares nothing with them. Like deepcopy's, it has no
+  // gradients, and what has several names here has them there.
+  Ref<Module> clone() const;
+
  protected:
+  // For `another`.
+  Module(const Module& other);
+  // A module of the same class that has the same tensors and children: new Class(*this).
+  virtual Module* another() const = 0;
   // The state of a layer, in the order of its row; undefined where a setting leaves it out.
   const Tensor& state(int i) const { return state_[i].tensor; }
   // Refuses fewer inputs than `least`, or more than `most`, of which the first are needed.
@@ -91,6 +98,8 @@ class Module : public RefCounted {
     bool buffer;
   };
 
+  struct Copies;
+  Ref<Module> clone_once(Copies& copies) const;
   NamedTensors named_state(bool buffers) const;
   void add_state(const std::string& name, const Tensor& x, bool buffer);
   bool holds(const Module* m) const;
@@ -126,10 +135,12 @@ class Sequential final : public Module {
   void append(const Ref<Module>& child) { register_module(std::to_string(child_count()), child); }
 
  private:
+  Module* another() const override { return new Sequential(*this); }
   // Runs child i, and the next one with it where one kernel does both. Returns how many ran.
   int64_t run_from(int64_t i, Tensor* x);
 };
 
+// One that holds state and children, and has no forward of its own.
 Ref<Module> make_container(const std::string& kind);
 Ref<Module> make_sequential();
 void sequential_append(const Ref<Module>& sequential, const Ref<Module>& child);

@@ -5,6 +5,7 @@
 
 #include "core/ops/autocast.gen.h"
 #include "core/ops/creation.gen.h"
+#include "core/ops/indexing.gen.h"
 #include "core/ops/random.gen.h"
 #include "core/ops/recurrent.gen.h"
 #include "core/runtime/context.h"
@@ -44,6 +45,51 @@ std::vector<Tensor> Recurrent::weights() const {
   return list;
 }
 
+std::vector<Tensor> Recurrent::Given::restored(std::vector<Tensor> results) const {
+  if (!unsorted_indices.defined()) return results;
+  for (size_t i = 1; i < results.size(); ++i)
+    results[i] = index_select(results[i], 1, unsorted_indices);
+  return results;
+}
+
+Recurrent::Given Recurrent::read(TensorList inputs, int64_t states) const {
+  const bool packed = inputs.size() > 3;  // more than an input and two states
+  const int64_t first = packed ? 4 : 1, all = first + states;
+  check_inputs(inputs, packed ? 2 : 1, all);
+  Given given;
+  given.input = inputs[0];
+  if (packed) {
+    given.batch_sizes = inputs[1];
+    given.sorted_indices = inputs[2];
+    given.unsorted_indices = inputs[3];
+    DT_CHECK(inputs[2].defined() == inputs[3].defined(), kTypeError, kind(),
+             ".forward: sorted_indices and unsorted_indices are given both or not at all");
+  }
+  const auto is_given = [](const Tensor& t) { return t.defined(); };
+  if (std::none_of(inputs.begin() + first, inputs.end(), is_given)) return given;
+  for (int64_t i = first; i < all; ++i) {
+    DT_CHECK(i < inputs.size() && inputs[i].defined(), kTypeError, kind(), ".forward: input ", i,
+             " is missing");
+    const Tensor& order = given.sorted_indices;
+    given.states.push_back(order.defined() ? index_select(inputs[i], 1, order) : inputs[i]);
+  }
+  return given;
+}
+
+template <class Function, class OfPacked>
+std::vector<Tensor> Recurrent::apply(TensorList inputs, Function function,
+                                     OfPacked of_packed) const {
+  const Given x = read(inputs, 1);
+  const Tensor first = x.states.empty() ? Tensor() : x.states[0];
+  const auto [y, h] =
+      x.is_packed()
+          ? of_packed(x.input, x.batch_sizes, first, weights(), sizes_.bias, sizes_.layers,
+                      sizes_.dropout, training(), sizes_.bidirectional)
+          : function(x.input, first, weights(), sizes_.bias, sizes_.layers, sizes_.dropout,
+                     training(), sizes_.bidirectional, sizes_.batch_first);
+  return x.restored({y, h});
+}
+
 RNN::RNN(int64_t input_size, int64_t hidden_size, const NnRnnOptions& o)
     : Recurrent("RNN",
                 {input_size, hidden_size, 1, o.num_layers, o.bias, o.batch_first, o.dropout,
@@ -52,13 +98,8 @@ RNN::RNN(int64_t input_size, int64_t hidden_size, const NnRnnOptions& o)
       is_relu_(o.nonlinearity == "relu") {}
 
 std::vector<Tensor> RNN::forward_outputs(TensorList inputs) {
-  check_inputs(inputs, 1, 2);
-  const Tensor first = inputs.size() > 1 ? inputs[1] : Tensor();
-  const auto function = is_relu_ ? autocast::rnn_relu : autocast::rnn_tanh;
-  const auto [y, h] =
-      function(inputs[0], first, weights(), sizes_.bias, sizes_.layers, sizes_.dropout, training(),
-               sizes_.bidirectional, sizes_.batch_first);
-  return {y, h};
+  return is_relu_ ? apply(inputs, autocast::rnn_relu, autocast::rnn_relu_packed)
+                  : apply(inputs, autocast::rnn_tanh, autocast::rnn_tanh_packed);
 }
 
 LSTM::LSTM(int64_t input_size, int64_t hidden_size, const NnLstmOptions& o)
@@ -68,17 +109,16 @@ LSTM::LSTM(int64_t input_size, int64_t hidden_size, const NnLstmOptions& o)
                 o.dtype, o.device) {}
 
 std::vector<Tensor> LSTM::forward_outputs(TensorList inputs) {
-  check_inputs(inputs, 1, 3);
-  const auto given = [](const Tensor& t) { return t.defined(); };
+  const Given x = read(inputs, 2);
   std::optional<TensorList> first;
-  if (std::any_of(inputs.begin() + 1, inputs.end(), given)) {
-    check_inputs(inputs, 3, 3);
-    first = TensorList(inputs.begin() + 1, 2);
-  }
+  if (!x.states.empty()) first = x.states;
   const auto [y, h, c] =
-      autocast::lstm(inputs[0], first, weights(), sizes_.bias, sizes_.layers, sizes_.dropout,
-                     training(), sizes_.bidirectional, sizes_.batch_first);
-  return {y, h, c};
+      x.is_packed()
+          ? autocast::lstm_packed(x.input, x.batch_sizes, first, weights(), sizes_.bias,
+                                  sizes_.layers, sizes_.dropout, training(), sizes_.bidirectional)
+          : autocast::lstm(x.input, first, weights(), sizes_.bias, sizes_.layers, sizes_.dropout,
+                           training(), sizes_.bidirectional, sizes_.batch_first);
+  return x.restored({y, h, c});
 }
 
 GRU::GRU(int64_t input_size, int64_t hidden_size, const NnGruOptions& o)
@@ -88,12 +128,7 @@ GRU::GRU(int64_t input_size, int64_t hidden_size, const NnGruOptions& o)
                 o.dtype, o.device) {}
 
 std::vector<Tensor> GRU::forward_outputs(TensorList inputs) {
-  check_inputs(inputs, 1, 2);
-  const Tensor first = inputs.size() > 1 ? inputs[1] : Tensor();
-  const auto [y, h] =
-      autocast::gru(inputs[0], first, weights(), sizes_.bias, sizes_.layers, sizes_.dropout,
-                    training(), sizes_.bidirectional, sizes_.batch_first);
-  return {y, h};
+  return apply(inputs, autocast::gru, autocast::gru_packed);
 }
 
 }  // namespace dt

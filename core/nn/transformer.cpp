@@ -118,28 +118,47 @@ Tensor TransformerDecoderLayer::forward(TensorList inputs) {
   return add_part(z, 3, [&](const Tensor& x) { return feed_forward(x); });
 }
 
+TransformerStack::TransformerStack(const char* kind, const Ref<Module>& layer, int64_t num_layers,
+                                   const Ref<Module>& norm)
+    : Module(kind) {
+  const Ref<Module> layers = make_container("ModuleList");
+  for (int64_t i = 0; i < num_layers; ++i)
+    layers->register_module(std::to_string(i), layer->clone());
+  register_module("layers", layers);
+  if (norm) register_module("norm", norm);
+}
+
+Tensor TransformerStack::run(TensorList inputs) const {
+  const Module& layers = child("layers");
+  std::vector<Tensor> now(inputs.begin(), inputs.end());
+  now[0] = layers.child(0)->forward(now);
+  for (int64_t i = 1; i < layers.child_count(); ++i) now[0] = layers.child(i)->forward(now);
+  return has_child("norm") ? child("norm").forward({now[0]}) : now[0];
+}
+
+TransformerEncoder::TransformerEncoder(const Ref<Module>& encoder_layer, int64_t num_layers,
+                                       const NnTransformerEncoderOptions& o)
+    : TransformerStack("TransformerEncoder", encoder_layer, num_layers, o.norm) {}
+
+Tensor TransformerEncoder::forward(TensorList inputs) {
+  check_inputs(inputs, 1, 3);
+  return run(inputs);
+}
+
+TransformerDecoder::TransformerDecoder(const Ref<Module>& decoder_layer, int64_t num_layers,
+                                       const NnTransformerDecoderOptions& o)
+    : TransformerStack("TransformerDecoder", decoder_layer, num_layers, o.norm) {}
+
+Tensor TransformerDecoder::forward(TensorList inputs) {
+  check_inputs(inputs, 2, 6);
+  return run(inputs);
+}
+
 namespace {
 
-// Layers with a norm behind them: each is applied to what the one before gives, and to what else
-// there is.
-class TransformerStack final : public Module {
- public:
-  TransformerStack(const char* kind, const Ref<Module>& norm) : Module(kind) {
-    register_module("layers", make_container("ModuleList"));
-    register_module("norm", norm);
-  }
-  Module& layers() const { return *child(0); }
-
-  Tensor forward(TensorList inputs) override {
-    check_inputs(inputs, 1, 6);
-    std::vector<Tensor> now(inputs.begin(), inputs.end());
-    for (int64_t i = 0; i < layers().child_count(); ++i) now[0] = layers().child(i)->forward(now);
-    return child("norm").forward({now[0]});
-  }
-};
-
-template <class LayerOptions>
-LayerOptions layer_options(const NnTransformerOptions& o) {
+// `LayerOptions` are those of a layer that `make` makes, and `Options` those of a stack of them.
+template <class LayerOptions, class Options, class Make, class MakeStack>
+Ref<Module> stack_of(int64_t layers, const NnTransformerOptions& o, Make make, MakeStack stack) {
   LayerOptions of;
   of.dim_feedforward = o.dim_feedforward;
   of.dropout = o.dropout;
@@ -150,28 +169,22 @@ LayerOptions layer_options(const NnTransformerOptions& o) {
   of.bias = o.bias;
   of.device = o.device;
   of.dtype = o.dtype;
-  return of;
-}
-
-// `make` is the constructor of a layer.
-template <class LayerOptions, class Make>
-Ref<Module> stack_of(const char* kind, int64_t layers, const NnTransformerOptions& o, Make make) {
-  auto* stack = new TransformerStack(kind, norm_of(o.d_model, o));
-  const auto settings = layer_options<LayerOptions>(o);
-  for (int64_t i = 0; i < layers; ++i)
-    stack->layers().register_module(std::to_string(i), make(o.d_model, o.nhead, settings));
-  return Ref<Module>::adopt(stack);
+  Options settings;
+  settings.norm = norm_of(o.d_model, o);
+  return stack(make(o.d_model, o.nhead, of), layers, settings);
 }
 
 }  // namespace
 
 Transformer::Transformer(const NnTransformerOptions& o) : Module("Transformer") {
-  register_module("encoder",
-                  stack_of<NnTransformerEncoderLayerOptions>(
-                      "TransformerEncoder", o.num_encoder_layers, o, nn_transformer_encoder_layer));
-  register_module("decoder",
-                  stack_of<NnTransformerDecoderLayerOptions>(
-                      "TransformerDecoder", o.num_decoder_layers, o, nn_transformer_decoder_layer));
+  register_module(
+      "encoder",
+      stack_of<NnTransformerEncoderLayerOptions, NnTransformerEncoderOptions>(
+          o.num_encoder_layers, o, nn_transformer_encoder_layer, nn_transformer_encoder));
+  register_module(
+      "decoder",
+      stack_of<NnTransformerDecoderLayerOptions, NnTransformerDecoderOptions>(
+          o.num_decoder_layers, o, nn_transformer_decoder_layer, nn_transformer_decoder));
   const GradMode off(false);
   for (const auto& [name, x] : named_parameters()) {
     if (x.ndim() < 2) continue;

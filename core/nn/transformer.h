@@ -32,6 +32,9 @@ class TransformerEncoderLayer final : public TransformerLayer {
   TransformerEncoderLayer(int64_t d_model, int64_t nhead,
                           const NnTransformerEncoderLayerOptions& options);
   Tensor forward(TensorList inputs) override;
+
+ private:
+  Module* another() const override { return new TransformerEncoderLayer(*this); }
 };
 
 class TransformerDecoderLayer final : public TransformerLayer {
@@ -39,12 +42,49 @@ class TransformerDecoderLayer final : public TransformerLayer {
   TransformerDecoderLayer(int64_t d_model, int64_t nhead,
                           const NnTransformerDecoderLayerOptions& options);
   Tensor forward(TensorList inputs) override;
+
+ private:
+  Module* another() const override { return new TransformerDecoderLayer(*this); }
+};
+
+// Copies of a layer, and maybe a norm behind them.
+class TransformerStack : public Module {
+ protected:
+  TransformerStack(const char* kind, const Ref<Module>& layer, int64_t num_layers,
+                   const Ref<Module>& norm);
+
+  // Each layer is applied to what the one before gives, the first to inputs[0], and to what else
+  // there is.
+  Tensor run(TensorList inputs) const;
+};
+
+class TransformerEncoder final : public TransformerStack {
+ public:
+  TransformerEncoder(const Ref<Module>& encoder_layer, int64_t num_layers,
+                     const NnTransformerEncoderOptions& options);
+  Tensor forward(TensorList inputs) override;
+
+ private:
+  Module* another() const override { return new TransformerEncoder(*this); }
+};
+
+class TransformerDecoder final : public TransformerStack {
+ public:
+  TransformerDecoder(const Ref<Module>& decoder_layer, int64_t num_layers,
+                     const NnTransformerDecoderOptions& options);
+  Tensor forward(TensorList inputs) override;
+
+ private:
+  Module* another() const override { return new TransformerDecoder(*this); }
 };
 
 class Transformer final : public Module {
  public:
   explicit Transformer(const NnTransformerOptions& options);
   Tensor forward(TensorList inputs) override;
+
+ private:
+  Module* another() const override { return new Transformer(*this); }
 };
 
 }  // namespace dt

@@ -65,9 +65,9 @@ inline void check_named_once(bool named_before, int dim) {
            " appears multiple times in the list of dims");
 }
 
-// Of a tensor that is written in place.
-inline void check_written_sizes(const Tensor& self, const Dims& broadcast) {
-  DT_CHECK(broadcast == self.sizes(), kRuntimeError, "output with shape ", self.sizes(),
+// Of what is written in place.
+inline void check_written_sizes(const Dims& written, const Dims& broadcast) {
+  DT_CHECK(broadcast == written, kRuntimeError, "output with shape ", written,
            " doesn't match the broadcast shape ", broadcast);
 }
 

@@ -7,10 +7,13 @@
 #include <vector>
 
 #include "core/base/enums.h"
+#include "core/base/ref.h"
 #include "core/tensor/callbacks.h"
-#include "core/runtime/generator.h"
 
 namespace dt {
+
+class Generator;
+class Module;
 
 // Settings of a data loader.
 struct DataLoaderOptions {
@@ -632,6 +635,12 @@ struct NnTransformerEncoderLayerOptions {
   DType dtype = DType::kDefault;
 };
 
+// Named arguments of dt_nn_transformer_encoder.
+struct NnTransformerEncoderOptions {
+  // What is applied last: the module itself.
+  Ref<Module> norm;
+};
+
 // Named arguments of dt_nn_transformer_decoder_layer.
 struct NnTransformerDecoderLayerOptions {
   // Features between the two linear layers.
@@ -652,6 +661,12 @@ struct NnTransformerDecoderLayerOptions {
   Device device;
   // Element type of its tensors.
   DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_transformer_decoder.
+struct NnTransformerDecoderOptions {
+  // What is applied last: the module itself.
+  Ref<Module> norm;
 };
 
 // Named arguments of dt_nn_transformer.

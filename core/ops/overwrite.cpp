@@ -14,12 +14,12 @@ Tensor before_overwrite(const Tensor& self, TensorList inputs) {
 }
 
 const Tensor& overwrite(const Tensor& self, const Tensor& y) {
-  check_written_sizes(self, y.sizes());
+  check_written_sizes(self.sizes(), y.sizes());
   return copy_(self, y);
 }
 
 const Tensor& overwrite_compared(const Tensor& self, const Operand& other, const Tensor& y) {
-  check_written_sizes(self, y.sizes());
+  check_written_sizes(self.sizes(), y.sizes());
   inplace(
       "ComparisonBackward0", self, {self, other.tensor()}, [&] { copy_elements(self, y); },
       [](BackwardCall& b) {

@@ -55,5 +55,21 @@ Tensor rnn_tanh_cell(
 Tensor rnn_relu_cell(
     const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
     const Tensor& b_ih = {}, const Tensor& b_hh = {});
+Tensor pad_sequence(
+    TensorList sequences, bool batch_first = false, double padding_value = 0.0,
+    const std::string& padding_side = "right");
+std::vector<Tensor> unpad_sequence(
+    const Tensor& padded_sequences, const Tensor& lengths, bool batch_first = false);
+std::tuple<Tensor, Tensor, Tensor, Tensor> pack_padded_sequence(
+    const Tensor& input, const Tensor& lengths, bool batch_first = false,
+    bool enforce_sorted = true);
+std::tuple<Tensor, Tensor, Tensor, Tensor> pack_sequence(
+    TensorList sequences, bool enforce_sorted = true);
+std::tuple<Tensor, Tensor> pad_packed_sequence(
+    const Tensor& data, const Tensor& batch_sizes, const Tensor& unsorted_indices = {},
+    bool batch_first = false, const Scalar& padding_value = 0.0,
+    std::optional<int64_t> total_length = {});
+std::vector<Tensor> unpack_sequence(
+    const Tensor& data, const Tensor& batch_sizes, const Tensor& unsorted_indices = {});
 
 }  // namespace dt

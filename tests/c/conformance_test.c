@@ -1744,8 +1744,171 @@ static void case_139(void) {
     T_REALS(0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0));
 }
 
-/* mse_loss */
+/* pad_sequence */
 static void case_140(void) {
+  dt_tensor *a_sequences0 = T_from_numbers(T_REALS(-1.25, 2.25, 0.25, 3.75), .size = T_DIMS(2, 2), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_sequences1 = T_from_numbers(
+    T_REALS(0.5, 4.0, 2.0, 5.5, 3.5, 1.5), .size = T_DIMS(3, 2), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *result = T_pad_sequence(T_LIST(a_sequences0, a_sequences1));
+  expect(
+    result, DT_DTYPE_FLOAT32, T_DIMS(3, 2, 2),
+    T_REALS(-1.25, 2.25, 0.5, 4.0, 0.25, 3.75, 2.0, 5.5, 0.0, 0.0, 3.5, 1.5));
+}
+
+/* pad_sequence */
+static void case_141(void) {
+  dt_tensor *a_sequences0 = T_from_numbers(T_REALS(-1.25, 2.25, 0.25, 3.75), .size = T_DIMS(2, 2), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_sequences1 = T_from_numbers(
+    T_REALS(0.5, 4.0, 2.0, 5.5, 3.5, 1.5), .size = T_DIMS(3, 2), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *result = T_pad_sequence(
+    T_LIST(a_sequences0, a_sequences1), .batch_first = 1, .padding_value = 0.5,
+    .padding_side = "left");
+  expect(
+    result, DT_DTYPE_FLOAT32, T_DIMS(2, 3, 2),
+    T_REALS(0.5, 0.5, -1.25, 2.25, 0.25, 3.75, 0.5, 4.0, 2.0, 5.5, 3.5, 1.5));
+}
+
+/* unpad_sequence */
+static void case_142(void) {
+  dt_tensor *a_padded_sequences = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
+    .size = T_DIMS(4, 3, 2), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_lengths = T_from_numbers(T_REALS(2, 4, 1), .size = T_DIMS(3), .dtype = DT_DTYPE_INT64);
+  dt_tensor_list *result = T_unpad_sequence(a_padded_sequences, a_lengths);
+  expect_count(result, 3);
+  expect(
+    T_tensor_list_get(result, 0), DT_DTYPE_FLOAT32, T_DIMS(2, 2), T_REALS(-1.25, 2.25, 3.25, 1.25));
+  expect(
+    T_tensor_list_get(result, 1), DT_DTYPE_FLOAT32, T_DIMS(4, 2),
+    T_REALS(0.25, 3.75, -0.75, 2.75, 3.75, 1.75, 2.75, 0.75));
+  expect(T_tensor_list_get(result, 2), DT_DTYPE_FLOAT32, T_DIMS(1, 2), T_REALS(1.75, -0.25));
+}
+
+/* pack_padded_sequence */
+static void case_143(void) {
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
+    .size = T_DIMS(4, 3, 2), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_lengths = T_from_numbers(T_REALS(2, 4, 1), .size = T_DIMS(3), .dtype = DT_DTYPE_INT64);
+  dt_tensor *batch_sizes;
+  dt_tensor *sorted_indices;
+  dt_tensor *unsorted_indices;
+  dt_tensor *result = T_pack_padded_sequence(
+    a_input, a_lengths, .enforce_sorted = 0, .batch_sizes = &batch_sizes,
+    .sorted_indices = &sorted_indices, .unsorted_indices = &unsorted_indices);
+  expect(
+    result, DT_DTYPE_FLOAT32, T_DIMS(7, 2),
+    T_REALS(0.25, 3.75, -1.25, 2.25, 1.75, -0.25, -0.75, 2.75, 3.25, 1.25, 3.75, 1.75, 2.75, 0.75));
+  expect(batch_sizes, DT_DTYPE_INT64, T_DIMS(4), T_REALS(3, 2, 1, 1));
+  expect(sorted_indices, DT_DTYPE_INT64, T_DIMS(3), T_REALS(1, 0, 2));
+  expect(unsorted_indices, DT_DTYPE_INT64, T_DIMS(3), T_REALS(1, 0, 2));
+  T_backward(T_sum(result));
+  expect(
+    T_grad(a_input), DT_DTYPE_FLOAT32, T_DIMS(4, 3, 2),
+    T_REALS(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0));
+}
+
+/* pack_sequence */
+static void case_144(void) {
+  dt_tensor *a_sequences0 = T_from_numbers(T_REALS(-1.25, 2.25, 0.25, 3.75), .size = T_DIMS(2, 2), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_sequences1 = T_from_numbers(
+    T_REALS(0.5, 4.0, 2.0, 5.5, 3.5, 1.5), .size = T_DIMS(3, 2), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *batch_sizes;
+  dt_tensor *sorted_indices;
+  dt_tensor *unsorted_indices;
+  dt_tensor *result = T_pack_sequence(
+    T_LIST(a_sequences0, a_sequences1), .enforce_sorted = 0, .batch_sizes = &batch_sizes,
+    .sorted_indices = &sorted_indices, .unsorted_indices = &unsorted_indices);
+  expect(
+    result, DT_DTYPE_FLOAT32, T_DIMS(5, 2),
+    T_REALS(0.5, 4.0, -1.25, 2.25, 2.0, 5.5, 0.25, 3.75, 3.5, 1.5));
+  expect(batch_sizes, DT_DTYPE_INT64, T_DIMS(3), T_REALS(2, 2, 1));
+  expect(sorted_indices, DT_DTYPE_INT64, T_DIMS(2), T_REALS(1, 0));
+  expect(unsorted_indices, DT_DTYPE_INT64, T_DIMS(2), T_REALS(1, 0));
+}
+
+/* pad_packed_sequence */
+static void case_145(void) {
+  dt_tensor *a_data = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(6), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_batch_sizes = T_from_numbers(T_REALS(3, 2, 1), .size = T_DIMS(3), .dtype = DT_DTYPE_INT64);
+  dt_tensor *lengths;
+  dt_tensor *result = T_pad_packed_sequence(a_data, a_batch_sizes, .lengths = &lengths);
+  expect(
+    result, DT_DTYPE_FLOAT32, T_DIMS(3, 3),
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, 0.0, -0.25, 0.0, 0.0));
+  expect(lengths, DT_DTYPE_INT64, T_DIMS(3), T_REALS(3, 2, 1));
+}
+
+/* pad_packed_sequence */
+static void case_146(void) {
+  dt_tensor *a_data = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(6, 2), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_batch_sizes = T_from_numbers(T_REALS(3, 2, 1), .size = T_DIMS(3), .dtype = DT_DTYPE_INT64);
+  dt_tensor *a_unsorted_indices = T_from_numbers(T_REALS(2, 0, 1), .size = T_DIMS(3), .dtype = DT_DTYPE_INT64);
+  dt_tensor *lengths;
+  dt_tensor *result = T_pad_packed_sequence(
+    a_data, a_batch_sizes, .unsorted_indices = a_unsorted_indices, .batch_first = 1,
+    .padding_value = T_NUM(-1.0), .total_length = T_INT(4), .lengths = &lengths);
+  expect(
+    result, DT_DTYPE_FLOAT32, T_DIMS(3, 4, 2),
+    T_REALS(1.75, -0.25, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.25, 2.25, 3.25, 1.25, 0.75, -1.25, -1.0, -1.0, 0.25, 3.75, -0.75, 2.75, -1.0, -1.0, -1.0, -1.0));
+  expect(lengths, DT_DTYPE_INT64, T_DIMS(3), T_REALS(1, 3, 2));
+  T_backward(T_sum(result));
+  expect(
+    T_grad(a_data), DT_DTYPE_FLOAT32, T_DIMS(6, 2),
+    T_REALS(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0));
+}
+
+/* unpack_sequence */
+static void case_147(void) {
+  dt_tensor *a_data = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(6, 2), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_batch_sizes = T_from_numbers(T_REALS(3, 2, 1), .size = T_DIMS(3), .dtype = DT_DTYPE_INT64);
+  dt_tensor *a_unsorted_indices = T_from_numbers(T_REALS(2, 0, 1), .size = T_DIMS(3), .dtype = DT_DTYPE_INT64);
+  dt_tensor_list *result = T_unpack_sequence(
+    a_data, a_batch_sizes, .unsorted_indices = a_unsorted_indices);
+  expect_count(result, 3);
+  expect(T_tensor_list_get(result, 0), DT_DTYPE_FLOAT32, T_DIMS(1, 2), T_REALS(1.75, -0.25));
+  expect(
+    T_tensor_list_get(result, 1), DT_DTYPE_FLOAT32, T_DIMS(3, 2),
+    T_REALS(-1.25, 2.25, 3.25, 1.25, 0.75, -1.25));
+  expect(
+    T_tensor_list_get(result, 2), DT_DTYPE_FLOAT32, T_DIMS(2, 2), T_REALS(0.25, 3.75, -0.75, 2.75));
+}
+
+/* pack_padded_sequence */
+static void case_148(void) {
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
+    .size = T_DIMS(4, 3, 2), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_lengths = T_from_numbers(T_REALS(2, 4, 1), .size = T_DIMS(3), .dtype = DT_DTYPE_INT64);
+  T_pack_padded_sequence(a_input, a_lengths);
+  expect_error("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability.");
+}
+
+/* pack_sequence */
+static void case_149(void) {
+  dt_tensor *a_sequences0 = T_from_numbers(T_REALS(-1.25, 2.25, 0.25, 3.75), .size = T_DIMS(2, 2), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_sequences1 = T_from_numbers(
+    T_REALS(0.5, 4.0, 2.0, 5.5, 3.5, 1.5), .size = T_DIMS(3, 2), .dtype = DT_DTYPE_FLOAT32);
+  T_pack_sequence(T_LIST(a_sequences0, a_sequences1));
+  expect_error("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability.");
+}
+
+/* pad_packed_sequence */
+static void case_150(void) {
+  dt_tensor *a_data = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(6), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_batch_sizes = T_from_numbers(T_REALS(3, 2, 1), .size = T_DIMS(3), .dtype = DT_DTYPE_INT64);
+  T_pad_packed_sequence(a_data, a_batch_sizes, .total_length = T_INT(2));
+  expect_error("Expected total_length to be at least the length of the longest sequence in input, but got total_length=2 and max sequence length being 3");
+}
+
+/* mse_loss */
+static void case_151(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
     .size = T_DIMS(4, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
@@ -1761,7 +1924,7 @@ static void case_140(void) {
 }
 
 /* cross_entropy */
-static void case_141(void) {
+static void case_152(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
     .size = T_DIMS(4, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
@@ -1775,7 +1938,7 @@ static void case_141(void) {
 }
 
 /* mse_loss */
-static void case_142(void) {
+static void case_153(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
     .size = T_DIMS(4, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
@@ -1791,7 +1954,7 @@ static void case_142(void) {
 }
 
 /* cross_entropy */
-static void case_143(void) {
+static void case_154(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
     .size = T_DIMS(4, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
@@ -1805,7 +1968,7 @@ static void case_143(void) {
 }
 
 /* mse_loss */
-static void case_144(void) {
+static void case_155(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
     .size = T_DIMS(4, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
@@ -1823,7 +1986,7 @@ static void case_144(void) {
 }
 
 /* cross_entropy */
-static void case_145(void) {
+static void case_156(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
     .size = T_DIMS(4, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
@@ -1839,7 +2002,7 @@ static void case_145(void) {
 }
 
 /* l1_loss */
-static void case_146(void) {
+static void case_157(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
     .size = T_DIMS(4, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
@@ -1855,7 +2018,7 @@ static void case_146(void) {
 }
 
 /* cross_entropy */
-static void case_147(void) {
+static void case_158(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
     .size = T_DIMS(4, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
@@ -1871,7 +2034,7 @@ static void case_147(void) {
 }
 
 /* nll_loss */
-static void case_148(void) {
+static void case_159(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
     .size = T_DIMS(4, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
@@ -1885,7 +2048,7 @@ static void case_148(void) {
 }
 
 /* binary_cross_entropy */
-static void case_149(void) {
+static void case_160(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(0.21875, 0.90625, 0.5625, 0.984375, 0.859375, 0.4375), .size = T_DIMS(2, 3),
     .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
@@ -1901,7 +2064,7 @@ static void case_149(void) {
 }
 
 /* binary_cross_entropy_with_logits */
-static void case_150(void) {
+static void case_161(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
     .requires_grad = 1);
@@ -1919,7 +2082,7 @@ static void case_150(void) {
 }
 
 /* index */
-static void case_151(void) {
+static void case_162(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
     .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
@@ -1934,7 +2097,7 @@ static void case_151(void) {
 }
 
 /* index_select */
-static void case_152(void) {
+static void case_163(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
     .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
@@ -1950,7 +2113,7 @@ static void case_152(void) {
 }
 
 /* gather */
-static void case_153(void) {
+static void case_164(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
     .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
@@ -1964,7 +2127,7 @@ static void case_153(void) {
 }
 
 /* scatter */
-static void case_154(void) {
+static void case_165(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
     .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32);
@@ -1976,7 +2139,7 @@ static void case_154(void) {
 }
 
 /* scatter_add */
-static void case_155(void) {
+static void case_166(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
     .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
@@ -1996,7 +2159,7 @@ static void case_155(void) {
 }
 
 /* at */
-static void case_156(void) {
+static void case_167(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
     .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
@@ -2009,7 +2172,7 @@ static void case_156(void) {
 }
 
 /* at */
-static void case_157(void) {
+static void case_168(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
     .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32);
@@ -2018,7 +2181,7 @@ static void case_157(void) {
 }
 
 /* at */
-static void case_158(void) {
+static void case_169(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
     .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
@@ -2032,7 +2195,7 @@ static void case_158(void) {
 }
 
 /* set_at */
-static void case_159(void) {
+static void case_170(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
     .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32);
@@ -2043,7 +2206,7 @@ static void case_159(void) {
 }
 
 /* set_at */
-static void case_160(void) {
+static void case_171(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
     .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32);
@@ -2055,7 +2218,7 @@ static void case_160(void) {
 }
 
 /* set_at */
-static void case_161(void) {
+static void case_172(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
     .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32);
@@ -2068,7 +2231,7 @@ static void case_161(void) {
 }
 
 /* masked_select */
-static void case_162(void) {
+static void case_173(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
     .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
@@ -2084,7 +2247,7 @@ static void case_162(void) {
 }
 
 /* nonzero */
-static void case_163(void) {
+static void case_174(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0), .size = T_DIMS(3, 4), .dtype = DT_DTYPE_BOOL);
   dt_tensor *result = T_nonzero(a_input);
@@ -2093,14 +2256,14 @@ static void case_163(void) {
 }
 
 /* one_hot */
-static void case_164(void) {
+static void case_175(void) {
   dt_tensor *a_input = T_from_numbers(T_REALS(0, 3, 1), .size = T_DIMS(3), .dtype = DT_DTYPE_INT64);
   dt_tensor *result = T_one_hot(a_input, .num_classes = 5);
   expect(result, DT_DTYPE_INT64, T_DIMS(3, 5), T_REALS(1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0));
 }
 
 /* tril */
-static void case_165(void) {
+static void case_176(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
     .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
@@ -2115,7 +2278,7 @@ static void case_165(void) {
 }
 
 /* triu */
-static void case_166(void) {
+static void case_177(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
     .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32);
@@ -2126,7 +2289,7 @@ static void case_166(void) {
 }
 
 /* eye_ */
-static void case_167(void) {
+static void case_178(void) {
   dt_tensor *a_tensor = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_eye_(a_tensor);
@@ -2134,7 +2297,7 @@ static void case_167(void) {
 }
 
 /* dirac_ */
-static void case_168(void) {
+static void case_179(void) {
   dt_tensor *a_tensor = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
     .size = T_DIMS(4, 2, 3), .dtype = DT_DTYPE_FLOAT32);
@@ -2145,7 +2308,7 @@ static void case_168(void) {
 }
 
 /* xavier_uniform_ */
-static void case_169(void) {
+static void case_180(void) {
   dt_tensor *a_tensor = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
     .size = T_DIMS(4, 2, 3), .dtype = DT_DTYPE_FLOAT32);
@@ -2156,14 +2319,14 @@ static void case_169(void) {
 }
 
 /* xavier_uniform_ */
-static void case_170(void) {
+static void case_181(void) {
   dt_tensor *a_tensor = T_from_numbers(T_REALS(-1.25, 2.25, 0.25), .size = T_DIMS(3), .dtype = DT_DTYPE_FLOAT32);
   T_xavier_uniform_(a_tensor);
   expect_error("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions");
 }
 
 /* xavier_normal_ */
-static void case_171(void) {
+static void case_182(void) {
   dt_tensor *a_tensor = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
     .size = T_DIMS(4, 2, 3), .dtype = DT_DTYPE_FLOAT32);
@@ -2174,14 +2337,14 @@ static void case_171(void) {
 }
 
 /* xavier_normal_ */
-static void case_172(void) {
+static void case_183(void) {
   dt_tensor *a_tensor = T_from_numbers(T_REALS(-1.25, 2.25, 0.25), .size = T_DIMS(3), .dtype = DT_DTYPE_FLOAT32);
   T_xavier_normal_(a_tensor);
   expect_error("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions");
 }
 
 /* orthogonal_ */
-static void case_173(void) {
+static void case_184(void) {
   dt_tensor *a_tensor = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
     .size = T_DIMS(4, 2, 3), .dtype = DT_DTYPE_FLOAT32);
@@ -2192,21 +2355,21 @@ static void case_173(void) {
 }
 
 /* orthogonal_ */
-static void case_174(void) {
+static void case_185(void) {
   dt_tensor *a_tensor = T_from_numbers(T_REALS(-1.25, 2.25, 0.25), .size = T_DIMS(3), .dtype = DT_DTYPE_FLOAT32);
   T_orthogonal_(a_tensor);
   expect_error("Only tensors with 2 or more dimensions are supported");
 }
 
 /* kaiming_uniform_ */
-static void case_175(void) {
+static void case_186(void) {
   dt_tensor *a_tensor = T_from_numbers(T_REALS(), .size = T_DIMS(0, 2), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_kaiming_uniform_(a_tensor, .mode = "fan_out");
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(0, 2), T_REALS());
 }
 
 /* kaiming_uniform_ */
-static void case_176(void) {
+static void case_187(void) {
   dt_tensor *a_tensor = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
     .size = T_DIMS(4, 2, 3), .dtype = DT_DTYPE_FLOAT32);
@@ -2215,7 +2378,7 @@ static void case_176(void) {
 }
 
 /* kaiming_uniform_ */
-static void case_177(void) {
+static void case_188(void) {
   dt_tensor *a_tensor = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
     .size = T_DIMS(4, 2, 3), .dtype = DT_DTYPE_FLOAT32);
@@ -2224,14 +2387,14 @@ static void case_177(void) {
 }
 
 /* kaiming_normal_ */
-static void case_178(void) {
+static void case_189(void) {
   dt_tensor *a_tensor = T_from_numbers(T_REALS(), .size = T_DIMS(0, 2), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_kaiming_normal_(a_tensor, .mode = "fan_out");
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(0, 2), T_REALS());
 }
 
 /* kaiming_normal_ */
-static void case_179(void) {
+static void case_190(void) {
   dt_tensor *a_tensor = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
     .size = T_DIMS(4, 2, 3), .dtype = DT_DTYPE_FLOAT32);
@@ -2240,7 +2403,7 @@ static void case_179(void) {
 }
 
 /* kaiming_normal_ */
-static void case_180(void) {
+static void case_191(void) {
   dt_tensor *a_tensor = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
     .size = T_DIMS(4, 2, 3), .dtype = DT_DTYPE_FLOAT32);
@@ -2249,7 +2412,7 @@ static void case_180(void) {
 }
 
 /* trunc_normal_ */
-static void case_181(void) {
+static void case_192(void) {
   dt_tensor *a_tensor = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
     .size = T_DIMS(4, 2, 3), .dtype = DT_DTYPE_FLOAT32);
@@ -2260,7 +2423,7 @@ static void case_181(void) {
 }
 
 /* sparse_ */
-static void case_182(void) {
+static void case_193(void) {
   dt_tensor *a_tensor = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_sparse_(a_tensor, 1, .std = 2);
@@ -2268,14 +2431,14 @@ static void case_182(void) {
 }
 
 /* sparse_ */
-static void case_183(void) {
+static void case_194(void) {
   dt_tensor *a_tensor = T_from_numbers(T_REALS(-1.25, 2.25, 0.25), .size = T_DIMS(3), .dtype = DT_DTYPE_FLOAT32);
   T_sparse_(a_tensor, 0.5);
   expect_error("Only tensors with 2 dimensions are supported");
 }
 
 /* matmul */
-static void case_184(void) {
+static void case_195(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *a_other = T_from_numbers(
@@ -2285,7 +2448,7 @@ static void case_184(void) {
 }
 
 /* sum */
-static void case_185(void) {
+static void case_196(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   T_sum(a_input, .dim = T_DIMS(3));
@@ -2293,7 +2456,7 @@ static void case_185(void) {
 }
 
 /* reshape */
-static void case_186(void) {
+static void case_197(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   T_reshape(a_input, T_DIMS(4, 2));
@@ -2301,7 +2464,7 @@ static void case_186(void) {
 }
 
 /* add */
-static void case_187(void) {
+static void case_198(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *a_other = T_from_numbers(T_REALS(-1.25, 2.25, 0.25, 3.75), .size = T_DIMS(4), .dtype = DT_DTYPE_FLOAT32);
@@ -2310,7 +2473,7 @@ static void case_187(void) {
 }
 
 /* narrow */
-static void case_188(void) {
+static void case_199(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   T_narrow(a_input, 0, 0, 9);
@@ -2318,7 +2481,7 @@ static void case_188(void) {
 }
 
 /* view */
-static void case_189(void) {
+static void case_200(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   T_view(a_input, T_DIMS(5));
@@ -2326,7 +2489,7 @@ static void case_189(void) {
 }
 
 /* softmax */
-static void case_190(void) {
+static void case_201(void) {
   dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   T_softmax(a_input, 2);
@@ -2353,6 +2516,8 @@ static void (*const cases[])(void) = {
     case_155, case_156, case_157, case_158, case_159, case_160, case_161, case_162, case_163,
     case_164, case_165, case_166, case_167, case_168, case_169, case_170, case_171, case_172,
     case_173, case_174, case_175, case_176, case_177, case_178, case_179, case_180, case_181,
-    case_182, case_183, case_184, case_185, case_186, case_187, case_188, case_189, case_190};
+    case_182, case_183, case_184, case_185, case_186, case_187, case_188, case_189, case_190,
+    case_191, case_192, case_193, case_194, case_195, case_196, case_197, case_198, case_199,
+    case_200, case_201};
 
-int main(void) { return run_cases(cases, 191); }
+int main(void) { return run_cases(cases, 202); }

@@ -3,14 +3,14 @@
 
 int main(int argc, char** argv) {
   T_SCOPE {
-    try_model(argv[argc - 1], 208, T_models_lenet(.num_classes = 3));
-    try_model(argv[argc - 1], 209, T_models_resnet18(.num_classes = 3));
-    try_model(argv[argc - 1], 210, T_models_mobilenet_v2(.num_classes = 3, .dropout = 0.3));
-    try_model(argv[argc - 1], 211, T_models_vit_b_16(
+    try_model(argv[argc - 1], 218, T_models_lenet(.num_classes = 3));
+    try_model(argv[argc - 1], 219, T_models_resnet18(.num_classes = 3));
+    try_model(argv[argc - 1], 220, T_models_mobilenet_v2(.num_classes = 3, .dropout = 0.3));
+    try_model(argv[argc - 1], 221, T_models_vit_b_16(
     .num_classes = 3, .image_size = 32, .patch_size = 16, .num_layers = 2, .num_heads = 2,
     .hidden_dim = 8, .mlp_dim = 12, .dropout = 0.3));
-    try_model(argv[argc - 1], 212, T_models_gpt2(.vocabulary = 11, .context = 9, .width = 12, .layers = 2, .heads = 3, .dropout = 0.3));
-    try_model(argv[argc - 1], 213, T_models_lstm_lm(11, .width = 6, .hidden = 5, .layers = 2, .dropout = 0.3));
+    try_model(argv[argc - 1], 222, T_models_gpt2(.vocabulary = 11, .context = 9, .width = 12, .layers = 2, .heads = 3, .dropout = 0.3));
+    try_model(argv[argc - 1], 223, T_models_lstm_lm(11, .width = 6, .hidden = 5, .layers = 2, .dropout = 0.3));
   }
   if (T_status()) fail("error");
   return failures;

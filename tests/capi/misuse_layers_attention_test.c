@@ -24,6 +24,19 @@ static void test_nn_transformer_encoder_layer(void) {
   EXPECT(TYPE_ERROR, "nn_transformer_encoder_layer", dt_nn_transformer_encoder_layer(1, 1, NULL, NULL));
 }
 
+static void test_nn_transformer_encoder(void) {
+  EXPECT(HANDLE, "nn_transformer_encoder", dt_nn_transformer_encoder((dt_module *)bad.released, 1, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(HANDLE, "nn_transformer_encoder", dt_nn_transformer_encoder((dt_module *)bad.garbage, 1, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(HANDLE, "nn_transformer_encoder", dt_nn_transformer_encoder((dt_module *)good.tensor, 1, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(HANDLE, "nn_transformer_encoder", dt_nn_transformer_encoder(NULL, 1, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_transformer_encoder", dt_nn_transformer_encoder(good.module, 1, (const dt_nn_transformer_encoder_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_transformer_encoder", dt_nn_transformer_encoder(good.module, 1, (const dt_nn_transformer_encoder_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_transformer_encoder_options options = DT_NN_TRANSFORMER_ENCODER_OPTIONS_INIT; options.norm = (dt_module *)bad.released; EXPECT(HANDLE, "nn_transformer_encoder", dt_nn_transformer_encoder(good.module, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_transformer_encoder_options options = DT_NN_TRANSFORMER_ENCODER_OPTIONS_INIT; options.norm = (dt_module *)bad.garbage; EXPECT(HANDLE, "nn_transformer_encoder", dt_nn_transformer_encoder(good.module, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_transformer_encoder_options options = DT_NN_TRANSFORMER_ENCODER_OPTIONS_INIT; options.norm = (dt_module *)good.tensor; EXPECT(HANDLE, "nn_transformer_encoder", dt_nn_transformer_encoder(good.module, 1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_transformer_encoder", dt_nn_transformer_encoder(good.module, 1, NULL, NULL));
+}
+
 static void test_nn_transformer_decoder_layer(void) {
   EXPECT(VALUE_ERROR, "nn_transformer_decoder_layer", dt_nn_transformer_decoder_layer(1, 1, (const dt_nn_transformer_decoder_layer_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "nn_transformer_decoder_layer", dt_nn_transformer_decoder_layer(1, 1, (const dt_nn_transformer_decoder_layer_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
@@ -33,6 +46,19 @@ static void test_nn_transformer_decoder_layer(void) {
   { dt_nn_transformer_decoder_layer_options options = DT_NN_TRANSFORMER_DECODER_LAYER_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_transformer_decoder_layer", dt_nn_transformer_decoder_layer(1, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_transformer_decoder_layer_options options = DT_NN_TRANSFORMER_DECODER_LAYER_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_transformer_decoder_layer", dt_nn_transformer_decoder_layer(1, 1, &options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_transformer_decoder_layer", dt_nn_transformer_decoder_layer(1, 1, NULL, NULL));
+}
+
+static void test_nn_transformer_decoder(void) {
+  EXPECT(HANDLE, "nn_transformer_decoder", dt_nn_transformer_decoder((dt_module *)bad.released, 1, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(HANDLE, "nn_transformer_decoder", dt_nn_transformer_decoder((dt_module *)bad.garbage, 1, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(HANDLE, "nn_transformer_decoder", dt_nn_transformer_decoder((dt_module *)good.tensor, 1, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(HANDLE, "nn_transformer_decoder", dt_nn_transformer_decoder(NULL, 1, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_transformer_decoder", dt_nn_transformer_decoder(good.module, 1, (const dt_nn_transformer_decoder_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_transformer_decoder", dt_nn_transformer_decoder(good.module, 1, (const dt_nn_transformer_decoder_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_transformer_decoder_options options = DT_NN_TRANSFORMER_DECODER_OPTIONS_INIT; options.norm = (dt_module *)bad.released; EXPECT(HANDLE, "nn_transformer_decoder", dt_nn_transformer_decoder(good.module, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_transformer_decoder_options options = DT_NN_TRANSFORMER_DECODER_OPTIONS_INIT; options.norm = (dt_module *)bad.garbage; EXPECT(HANDLE, "nn_transformer_decoder", dt_nn_transformer_decoder(good.module, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_transformer_decoder_options options = DT_NN_TRANSFORMER_DECODER_OPTIONS_INIT; options.norm = (dt_module *)good.tensor; EXPECT(HANDLE, "nn_transformer_decoder", dt_nn_transformer_decoder(good.module, 1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_transformer_decoder", dt_nn_transformer_decoder(good.module, 1, NULL, NULL));
 }
 
 static void test_nn_transformer(void) {
@@ -50,7 +76,9 @@ int main(void) {
   misuse_begin();
   test_nn_multihead_attention();
   test_nn_transformer_encoder_layer();
+  test_nn_transformer_encoder();
   test_nn_transformer_decoder_layer();
+  test_nn_transformer_decoder();
   test_nn_transformer();
   return misuse_end();
 }

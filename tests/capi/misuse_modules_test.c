@@ -80,6 +80,14 @@ static void test_module_is_training(void) {
   EXPECT(TYPE_ERROR, "module_is_training", dt_module_is_training(good.module, NULL));
 }
 
+static void test_module_clone(void) {
+  EXPECT(HANDLE, "module_clone", dt_module_clone((dt_module *)bad.released, (dt_module **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_clone", dt_module_clone((dt_module *)bad.garbage, (dt_module **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_clone", dt_module_clone((dt_module *)good.tensor, (dt_module **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_clone", dt_module_clone(NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "module_clone", dt_module_clone(good.module, NULL));
+}
+
 static void test_module_parameters(void) {
   EXPECT(HANDLE, "module_parameters", dt_module_parameters((dt_module *)bad.released, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(HANDLE, "module_parameters", dt_module_parameters((dt_module *)bad.garbage, (dt_tensor_list **)&out.pointer[0]));
@@ -269,6 +277,7 @@ int main(void) {
   test_module_kind();
   test_module_train();
   test_module_is_training();
+  test_module_clone();
   test_module_parameters();
   test_module_named_parameters();
   test_module_named_buffers();

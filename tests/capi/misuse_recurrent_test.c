@@ -273,6 +273,90 @@ static void test_rnn_relu_cell(void) {
   EXPECT(TYPE_ERROR, "rnn_relu_cell", dt_rnn_relu_cell(good.tensor, good.tensor, good.tensor, good.tensor, good.tensor, good.tensor, NULL));
 }
 
+static void test_pad_sequence(void) {
+  EXPECT(VALUE_ERROR, "pad_sequence", dt_pad_sequence(NULL, 2, 1, 1, "text", (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "pad_sequence", dt_pad_sequence(good.tensors, -7, 1, 1, "text", (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "pad_sequence", dt_pad_sequence(NULL, -1, 1, 1, "text", (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "pad_sequence", dt_pad_sequence(bad.released_tensors, 2, 1, 1, "text", (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "pad_sequence", dt_pad_sequence(bad.foreign_tensors, 2, 1, 1, "text", (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "pad_sequence", dt_pad_sequence(bad.null_tensors, 2, 1, 1, "text", (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "pad_sequence", dt_pad_sequence(good.tensors, 2, 1, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "pad_sequence", dt_pad_sequence(good.tensors, 2, 1, 1, "text", NULL));
+}
+
+static void test_unpad_sequence(void) {
+  EXPECT(HANDLE, "unpad_sequence", dt_unpad_sequence((dt_tensor *)bad.released, good.tensor, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "unpad_sequence", dt_unpad_sequence((dt_tensor *)bad.garbage, good.tensor, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "unpad_sequence", dt_unpad_sequence((dt_tensor *)bad.foreign, good.tensor, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "unpad_sequence", dt_unpad_sequence(NULL, good.tensor, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "unpad_sequence", dt_unpad_sequence(good.tensor, (dt_tensor *)bad.released, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "unpad_sequence", dt_unpad_sequence(good.tensor, (dt_tensor *)bad.garbage, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "unpad_sequence", dt_unpad_sequence(good.tensor, (dt_tensor *)bad.foreign, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "unpad_sequence", dt_unpad_sequence(good.tensor, NULL, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "unpad_sequence", dt_unpad_sequence(good.tensor, good.tensor, 1, NULL));
+}
+
+static void test_pack_padded_sequence(void) {
+  EXPECT(HANDLE, "pack_padded_sequence", dt_pack_padded_sequence((dt_tensor *)bad.released, good.tensor, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1], (dt_tensor **)&out.pointer[2], (dt_tensor **)&out.pointer[3]));
+  EXPECT(HANDLE, "pack_padded_sequence", dt_pack_padded_sequence((dt_tensor *)bad.garbage, good.tensor, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1], (dt_tensor **)&out.pointer[2], (dt_tensor **)&out.pointer[3]));
+  EXPECT(HANDLE, "pack_padded_sequence", dt_pack_padded_sequence((dt_tensor *)bad.foreign, good.tensor, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1], (dt_tensor **)&out.pointer[2], (dt_tensor **)&out.pointer[3]));
+  EXPECT(HANDLE, "pack_padded_sequence", dt_pack_padded_sequence(NULL, good.tensor, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1], (dt_tensor **)&out.pointer[2], (dt_tensor **)&out.pointer[3]));
+  EXPECT(HANDLE, "pack_padded_sequence", dt_pack_padded_sequence(good.tensor, (dt_tensor *)bad.released, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1], (dt_tensor **)&out.pointer[2], (dt_tensor **)&out.pointer[3]));
+  EXPECT(HANDLE, "pack_padded_sequence", dt_pack_padded_sequence(good.tensor, (dt_tensor *)bad.garbage, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1], (dt_tensor **)&out.pointer[2], (dt_tensor **)&out.pointer[3]));
+  EXPECT(HANDLE, "pack_padded_sequence", dt_pack_padded_sequence(good.tensor, (dt_tensor *)bad.foreign, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1], (dt_tensor **)&out.pointer[2], (dt_tensor **)&out.pointer[3]));
+  EXPECT(HANDLE, "pack_padded_sequence", dt_pack_padded_sequence(good.tensor, NULL, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1], (dt_tensor **)&out.pointer[2], (dt_tensor **)&out.pointer[3]));
+  EXPECT(TYPE_ERROR, "pack_padded_sequence", dt_pack_padded_sequence(good.tensor, good.tensor, 1, 1, NULL, (dt_tensor **)&out.pointer[1], (dt_tensor **)&out.pointer[2], (dt_tensor **)&out.pointer[3]));
+  EXPECT(TYPE_ERROR, "pack_padded_sequence", dt_pack_padded_sequence(good.tensor, good.tensor, 1, 1, (dt_tensor **)&out.pointer[0], NULL, (dt_tensor **)&out.pointer[2], (dt_tensor **)&out.pointer[3]));
+  EXPECT(TYPE_ERROR, "pack_padded_sequence", dt_pack_padded_sequence(good.tensor, good.tensor, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1], NULL, (dt_tensor **)&out.pointer[3]));
+  EXPECT(TYPE_ERROR, "pack_padded_sequence", dt_pack_padded_sequence(good.tensor, good.tensor, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1], (dt_tensor **)&out.pointer[2], NULL));
+}
+
+static void test_pack_sequence(void) {
+  EXPECT(VALUE_ERROR, "pack_sequence", dt_pack_sequence(NULL, 2, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1], (dt_tensor **)&out.pointer[2], (dt_tensor **)&out.pointer[3]));
+  EXPECT(VALUE_ERROR, "pack_sequence", dt_pack_sequence(good.tensors, -7, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1], (dt_tensor **)&out.pointer[2], (dt_tensor **)&out.pointer[3]));
+  EXPECT(VALUE_ERROR, "pack_sequence", dt_pack_sequence(NULL, -1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1], (dt_tensor **)&out.pointer[2], (dt_tensor **)&out.pointer[3]));
+  EXPECT(HANDLE, "pack_sequence", dt_pack_sequence(bad.released_tensors, 2, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1], (dt_tensor **)&out.pointer[2], (dt_tensor **)&out.pointer[3]));
+  EXPECT(HANDLE, "pack_sequence", dt_pack_sequence(bad.foreign_tensors, 2, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1], (dt_tensor **)&out.pointer[2], (dt_tensor **)&out.pointer[3]));
+  EXPECT(HANDLE, "pack_sequence", dt_pack_sequence(bad.null_tensors, 2, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1], (dt_tensor **)&out.pointer[2], (dt_tensor **)&out.pointer[3]));
+  EXPECT(TYPE_ERROR, "pack_sequence", dt_pack_sequence(good.tensors, 2, 1, NULL, (dt_tensor **)&out.pointer[1], (dt_tensor **)&out.pointer[2], (dt_tensor **)&out.pointer[3]));
+  EXPECT(TYPE_ERROR, "pack_sequence", dt_pack_sequence(good.tensors, 2, 1, (dt_tensor **)&out.pointer[0], NULL, (dt_tensor **)&out.pointer[2], (dt_tensor **)&out.pointer[3]));
+  EXPECT(TYPE_ERROR, "pack_sequence", dt_pack_sequence(good.tensors, 2, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1], NULL, (dt_tensor **)&out.pointer[3]));
+  EXPECT(TYPE_ERROR, "pack_sequence", dt_pack_sequence(good.tensors, 2, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1], (dt_tensor **)&out.pointer[2], NULL));
+}
+
+static void test_pad_packed_sequence(void) {
+  EXPECT(HANDLE, "pad_packed_sequence", dt_pad_packed_sequence((dt_tensor *)bad.released, good.tensor, good.tensor, 1, DT_SCALAR_KIND_INT, 1, 0.0, NULL, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "pad_packed_sequence", dt_pad_packed_sequence((dt_tensor *)bad.garbage, good.tensor, good.tensor, 1, DT_SCALAR_KIND_INT, 1, 0.0, NULL, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "pad_packed_sequence", dt_pad_packed_sequence((dt_tensor *)bad.foreign, good.tensor, good.tensor, 1, DT_SCALAR_KIND_INT, 1, 0.0, NULL, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "pad_packed_sequence", dt_pad_packed_sequence(NULL, good.tensor, good.tensor, 1, DT_SCALAR_KIND_INT, 1, 0.0, NULL, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "pad_packed_sequence", dt_pad_packed_sequence(good.tensor, (dt_tensor *)bad.released, good.tensor, 1, DT_SCALAR_KIND_INT, 1, 0.0, NULL, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "pad_packed_sequence", dt_pad_packed_sequence(good.tensor, (dt_tensor *)bad.garbage, good.tensor, 1, DT_SCALAR_KIND_INT, 1, 0.0, NULL, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "pad_packed_sequence", dt_pad_packed_sequence(good.tensor, (dt_tensor *)bad.foreign, good.tensor, 1, DT_SCALAR_KIND_INT, 1, 0.0, NULL, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "pad_packed_sequence", dt_pad_packed_sequence(good.tensor, NULL, good.tensor, 1, DT_SCALAR_KIND_INT, 1, 0.0, NULL, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "pad_packed_sequence", dt_pad_packed_sequence(good.tensor, good.tensor, (dt_tensor *)bad.released, 1, DT_SCALAR_KIND_INT, 1, 0.0, NULL, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "pad_packed_sequence", dt_pad_packed_sequence(good.tensor, good.tensor, (dt_tensor *)bad.garbage, 1, DT_SCALAR_KIND_INT, 1, 0.0, NULL, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "pad_packed_sequence", dt_pad_packed_sequence(good.tensor, good.tensor, (dt_tensor *)bad.foreign, 1, DT_SCALAR_KIND_INT, 1, 0.0, NULL, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "pad_packed_sequence", dt_pad_packed_sequence(good.tensor, good.tensor, good.tensor, 1, 99, 0, 0.0, NULL, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "pad_packed_sequence", dt_pad_packed_sequence(good.tensor, good.tensor, good.tensor, 1, 0, 0, 0.0, NULL, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "pad_packed_sequence", dt_pad_packed_sequence(good.tensor, good.tensor, good.tensor, 1, DT_SCALAR_KIND_INT, 1, 0.0, NULL, NULL, (dt_tensor **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "pad_packed_sequence", dt_pad_packed_sequence(good.tensor, good.tensor, good.tensor, 1, DT_SCALAR_KIND_INT, 1, 0.0, NULL, (dt_tensor **)&out.pointer[0], NULL));
+}
+
+static void test_unpack_sequence(void) {
+  EXPECT(HANDLE, "unpack_sequence", dt_unpack_sequence((dt_tensor *)bad.released, good.tensor, good.tensor, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "unpack_sequence", dt_unpack_sequence((dt_tensor *)bad.garbage, good.tensor, good.tensor, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "unpack_sequence", dt_unpack_sequence((dt_tensor *)bad.foreign, good.tensor, good.tensor, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "unpack_sequence", dt_unpack_sequence(NULL, good.tensor, good.tensor, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "unpack_sequence", dt_unpack_sequence(good.tensor, (dt_tensor *)bad.released, good.tensor, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "unpack_sequence", dt_unpack_sequence(good.tensor, (dt_tensor *)bad.garbage, good.tensor, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "unpack_sequence", dt_unpack_sequence(good.tensor, (dt_tensor *)bad.foreign, good.tensor, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "unpack_sequence", dt_unpack_sequence(good.tensor, NULL, good.tensor, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "unpack_sequence", dt_unpack_sequence(good.tensor, good.tensor, (dt_tensor *)bad.released, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "unpack_sequence", dt_unpack_sequence(good.tensor, good.tensor, (dt_tensor *)bad.garbage, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "unpack_sequence", dt_unpack_sequence(good.tensor, good.tensor, (dt_tensor *)bad.foreign, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "unpack_sequence", dt_unpack_sequence(good.tensor, good.tensor, good.tensor, NULL));
+}
+
 int main(void) {
   misuse_begin();
   test_lstm();
@@ -287,5 +371,11 @@ int main(void) {
   test_gru_cell();
   test_rnn_tanh_cell();
   test_rnn_relu_cell();
+  test_pad_sequence();
+  test_unpad_sequence();
+  test_pack_padded_sequence();
+  test_pack_sequence();
+  test_pad_packed_sequence();
+  test_unpack_sequence();
   return misuse_end();
 }

@@ -8,112 +8,14 @@ against PyTorch itself. Numbers are chosen so that all of them are exact in a fi
 from __future__ import annotations
 
 import json
-import operator
 import pathlib
 
 import torch
+from recorder import Recorder, integers, items_of, numbers
 from torch.nn import functional as F
+from torch.nn.utils import rnn
 
 FILE = pathlib.Path(__file__).with_name("calls.json")
-
-
-def numbers(
-    *shape: int, dtype=torch.float32, start: float = -1.25, step: float = 0.5
-) -> torch.Tensor:
-    """Different, simple numbers: start, start + step, ... wrapped into a small range."""
-    count = torch.Size(shape).numel()
-    values = [start + step * (7 * i % 11) for i in range(count)]
-    return torch.tensor(values, dtype=torch.float64).reshape(shape).to(dtype)
-
-
-def integers(*shape: int, below: int = 5) -> torch.Tensor:
-    return torch.tensor([3 * i % below for i in range(torch.Size(shape).numel())]).reshape(shape)
-
-
-def encode(value):
-    """A value of a call: tensors become {"dtype", "shape", "data"}, dtypes {"enum"}."""
-    if isinstance(value, torch.Tensor):
-        data = value.detach().flatten().tolist()
-        dtype = str(value.dtype).removeprefix("torch.")
-        return {"dtype": dtype, "shape": list(value.shape), "data": data}
-    if isinstance(value, torch.dtype):
-        return {"enum": str(value).removeprefix("torch.")}
-    if isinstance(value, (list, tuple)):
-        return [encode(v) for v in value]
-    return value
-
-
-class Recorder:
-    def __init__(self):
-        self.calls: list[dict] = []
-
-    def __call__(self, name: str, *function, grad: tuple[str, ...] = (), **args) -> None:
-        """Calls PyTorch's function (by default the one called `name`) and keeps what comes back.
-        Gradients of the first result's sum are kept for the arguments that `grad` names."""
-        call, live = self._start(name, args, grad)
-        result = self._function(name, function)(**live)
-        results = result if isinstance(result, (tuple, list)) else (result,)
-        # One list of tensors is one result.
-        call["results"] = (
-            [encode(results)] if isinstance(result, list) else [encode(r) for r in results]
-        )
-        if grad:
-            results[0].sum().backward()
-            call["grads"] = {key: encode(live[key].grad) for key in grad}
-        self.calls.append(call)
-
-    def error(self, name: str, *function, **args) -> None:
-        """Keeps the message of a call that fails."""
-        call, live = self._start(name, args, ())
-        try:
-            self._function(name, function)(**live)
-        except (RuntimeError, IndexError, ValueError) as error:
-            self.calls.append(call | {"error": str(error).splitlines()[0]})
-            return
-        raise AssertionError(f"{name} did not fail")
-
-    def operator(self, name: str, *operands) -> None:
-        """`name` is the special method's, without its marks."""
-        result = getattr(operator, f"__{name}__")(*operands)
-        args = [encode(x) for x in operands]
-        self.calls.append({"operator": name, "operands": args, "results": [encode(result)]})
-
-    def brackets(self, input: torch.Tensor, items: list, value=None) -> None:
-        """input[items], or what input[items] = value makes of it."""
-        call = {"brackets": encode(items), "input": encode(input)}
-        if value is None:
-            result = input[brackets(items)]
-        else:
-            call["value"] = encode(value)
-            result = input.clone()
-            result[brackets(items)] = value
-        self.calls.append(call | {"results": [encode(result)]})
-
-    def nested(self, data, **named) -> None:
-        """torch.tensor(data), whose tolist() is what went in."""
-        call = {"nested": data, "named": {k: encode(v) for k, v in named.items()}}
-        try:
-            x = torch.tensor(data, **named)
-            call["results"] = [encode(x), x.tolist()]
-        except ValueError as error:
-            call["error"] = str(error)
-        self.calls.append(call)
-
-    @staticmethod
-    def _function(name: str, function):
-        if function:
-            return function[0]
-        return getattr(F, name, None) or getattr(torch, name)
-
-    def _start(self, name: str, args: dict, grad: tuple[str, ...]) -> tuple[dict, dict]:
-        call = {"fn": name, "args": {key: encode(value) for key, value in args.items()}}
-        return call, {key: self._live(value, key in grad) for key, value in args.items()}
-
-    @staticmethod
-    def _live(value, needs_grad: bool):
-        if not isinstance(value, torch.Tensor):
-            return value
-        return value.clone().requires_grad_() if needs_grad else value.clone()
 
 
 def record_pointwise(record: Recorder) -> None:
@@ -321,6 +223,66 @@ def record_networks(record: Recorder) -> None:
     record("embedding", input=integers(2, 3), weight=numbers(5, 2), padding_idx=0, grad=("weight",))
 
 
+def record_sequences(record: Recorder) -> None:
+    x = numbers(4, 3, 2)
+    lengths, sequences = torch.tensor([2, 4, 1]), [numbers(2, 2), numbers(3, 2, start=0.5)]
+
+    def packed(data, batch_sizes, unsorted_indices=None):
+        return rnn.PackedSequence(data, batch_sizes, None, unsorted_indices)
+
+    def pad_packed_sequence(data, batch_sizes, unsorted_indices=None, **options):
+        return rnn.pad_packed_sequence(packed(data, batch_sizes, unsorted_indices), **options)
+
+    record("pad_sequence", rnn.pad_sequence, sequences=sequences)
+    record(
+        "pad_sequence",
+        rnn.pad_sequence,
+        sequences=sequences,
+        batch_first=True,
+        padding_value=0.5,
+        padding_side="left",
+    )
+    record("unpad_sequence", rnn.unpad_sequence, padded_sequences=x, lengths=lengths)
+    record(
+        "pack_padded_sequence",
+        rnn.pack_padded_sequence,
+        input=x,
+        lengths=lengths,
+        enforce_sorted=False,
+        grad=("input",),
+    )
+    record("pack_sequence", rnn.pack_sequence, sequences=sequences, enforce_sorted=False)
+    sizes, order = torch.tensor([3, 2, 1]), torch.tensor([2, 0, 1])
+    record("pad_packed_sequence", pad_packed_sequence, data=numbers(6), batch_sizes=sizes)
+    record(
+        "pad_packed_sequence",
+        pad_packed_sequence,
+        data=numbers(6, 2),
+        batch_sizes=sizes,
+        unsorted_indices=order,
+        batch_first=True,
+        padding_value=-1.0,
+        total_length=4,
+        grad=("data",),
+    )
+    record(
+        "unpack_sequence",
+        lambda **parts: rnn.unpack_sequence(packed(**parts)),
+        data=numbers(6, 2),
+        batch_sizes=sizes,
+        unsorted_indices=order,
+    )
+    record.error("pack_padded_sequence", rnn.pack_padded_sequence, input=x, lengths=lengths)
+    record.error("pack_sequence", rnn.pack_sequence, sequences=sequences)
+    record.error(
+        "pad_packed_sequence",
+        pad_packed_sequence,
+        data=numbers(6),
+        batch_sizes=sizes,
+        total_length=2,
+    )
+
+
 def record_losses(record: Recorder) -> None:
     logits, classes = numbers(4, 3), integers(4, below=3)
     probabilities, targets = (
@@ -355,18 +317,6 @@ def record_losses(record: Recorder) -> None:
         pos_weight=numbers(3, start=0.5),
         grad=("input",),
     )
-
-
-def items_of(index: str, tensors: list[torch.Tensor]):
-    """The items of Python's brackets for the text that other languages give."""
-
-    class Brackets:
-        def __getitem__(self, items):
-            return items
-
-    for i in range(len(tensors)):
-        index = index.replace("?", f"tensors[{i}]", 1)
-    return eval(f"brackets[{index}]", {"brackets": Brackets(), "tensors": tensors})
 
 
 def at(input, index, tensors=()):
@@ -424,13 +374,6 @@ def record_indexing(record: Recorder) -> None:
 
 
 # Python's words for what other languages have operators, brackets and nested lists for as well.
-
-
-def brackets(items):
-    """What stands in brackets: [start, stop, step] is a slice, and text is Python's."""
-    parts = [items_of(x, []) if isinstance(x, str) else x for x in items]
-    parts = [slice(*[*x, None, None, None][:3]) if isinstance(x, list) else x for x in parts]
-    return parts[0] if len(parts) == 1 else tuple(parts)
 
 
 def record_operators(record: Recorder) -> None:
@@ -561,6 +504,7 @@ def main() -> None:
         record_reductions,
         record_matrices,
         record_networks,
+        record_sequences,
         record_losses,
         record_indexing,
         record_initial_values,

@@ -6,97 +6,26 @@ A story is a list of steps over variables; a variable has one value, and every o
 language cannot say (`wrong`, `loosely`: its compiler refuses it; `scope`: it has no such function) is left out
 there, and a story whose point it cannot say. There are two GPUs, those of tests/cuda/fake_devices.cpp."""
 
-
-def call(fn, *names, error="", wrong="", **args):
-    """names = fn(args), or it fails with a sentence that has `error` in it; "" is a result that nobody wants.
-    `wrong` names an argument that is of no kind that fits."""
-    return {"call": fn, "names": names, "args": args, "error": error, "wrong": wrong}
-
-
-def wrong(name, error, fn, /, **args):
-    """A call of which an argument is of no kind that fits."""
-    return call(fn, error=error, wrong=name, **args)
-
-
-def loosely(fn, *values, error="", **named):
-    """result = fn(values, named), with what has a default given by position, or what is required by name, as only
-    languages allow that learn what is given while they run."""
-    return {"loosely": fn, "values": values, "named": named, "error": error}
-
-
-def tensor(name, data, shape=None, dtype="float32", grad=False):
-    value = {"data": data, "shape": [len(data)] if shape is None else shape, "dtype": dtype}
-    return {"make": name, "value": value, "grad": grad}
-
-
-def array(name, data, shape=None, dtype="float64"):
-    """One of the language's own, if it has some whose elements have kinds; the last index is the fastest here."""
-    shape = [len(data)] if shape is None else shape
-    return {"array": name, "data": data, "shape": shape, "dtype": dtype}
-
-
-def same(name, value):
-    return {"same": v(name) if isinstance(name, str) else name, "value": value}
-
-
-def is_tensor(name, data, shape=None, dtype="float32"):
-    return same(name, tensor("", data, shape, dtype)["value"])
-
-
-def drawn(*values, bit, **named):
-    return [loosely("bernoulli_", *values, **named), is_tensor("x", [bit, bit])]
-
-
-def nested(data, error):
-    """A list of lists that makes no tensor."""
-    return {"nested": data, "named": {}, "error": error}
-
-
-def scope(kind, *steps, raises="", **args):
-    """Steps within no_grad or autocast, of which the last one may be an error: what they name is theirs."""
-    return {"scope": kind, "args": args, "steps": steps, "raises": raises}
-
-
-def repeat(count, *steps):
-    return {"repeat": count, "steps": steps}
-
-
-def threads(count, *steps):
-    """Steps that several threads take at once: what they name is each one's own."""
-    return {"threads": count, "steps": steps}
-
-
-def less(name, than):
-    return {"less": v(name), "than": than}
-
-
-def v(name, entry=None, part=None):
-    """A variable, an entry of a list, or a part of an array: (start, stop, step)."""
-    return {"variable": name, "entry": entry, "part": part}
-
-
-def function(*steps, gives=None, raises=""):
-    """What it takes has the names of the schema's callback."""
-    return {"steps": steps, "gives": gives, "raises": raises}
-
-
-def path(name):
-    """That of a file which is new in each run."""
-    return {"path": name}
-
-
-def backward(x, loss, factor=1):
-    """`loss`, which is a variable's name, is the sum of x * factor."""
-    return [
-        call("mul", f"{loss}_of", input=v(x), other=factor),
-        call("sum", loss, input=v(f"{loss}_of")),
-        call("tensor_backward", input=v(loss)),
-    ]
-
-
-def grad_is(x, name, data):
-    return [call("tensor_grad", name, input=v(x)), is_tensor(name, data)]
-
+from words import (
+    array,
+    backward,
+    call,
+    drawn,
+    function,
+    grad_is,
+    is_tensor,
+    less,
+    loosely,
+    nested,
+    path,
+    repeat,
+    same,
+    scope,
+    tensor,
+    threads,
+    v,
+    wrong,
+)
 
 ONES = call("ones", "x", size=[2, 3])
 
@@ -461,6 +390,77 @@ STORIES = {
         call("module_train", self=v("net"), mode=False),
         call("module_is_training", "training", self=v("net")),
         same("training", False),
+    ],
+    # What is written into a copy, and its mode, are its own; a frozen weight is frozen there.
+    "a copy of a module": [
+        call("nn_linear", "linear", in_features=2, out_features=1, bias=False),
+        call("module_parameters", "weights", self=v("linear")),
+        call("detach", "weight", input=v("weights", 0)),
+        call("fill_", input=v("weight"), value=0.5),
+        call("module_requires_grad_", self=v("linear"), requires_grad=False),
+        call("module_train", self=v("linear"), mode=False),
+        call("module_clone", "copy", self=v("linear")),
+        call("module_kind", "kind", self=v("copy")),
+        same("kind", "Linear"),
+        call("module_is_training", "training", self=v("copy")),
+        same("training", False),
+        call("module_parameters", "copies", self=v("copy")),
+        call("tensor_requires_grad", "wants", input=v("copies", 0)),
+        same("wants", False),
+        call("fill_", input=v("copies", 0), value=2),
+        is_tensor(v("copies", 0), [2, 2], [1, 2]),
+        is_tensor("weight", [0.5, 0.5], [1, 2]),
+        call("nn_transformer_encoder", "stack", encoder_layer=v("linear"), num_layers=0),
+        tensor("x", [1, 2], [1, 2]),
+        call("module_forward", self=v("stack"), input=v("x"), error="index 0 is out of range"),
+    ],
+    "packed sequences through a layer": [
+        tensor("long", [1, 2, 3], [3, 1]),
+        tensor("short", [4], [1, 1]),
+        call(
+            "pack_sequence",
+            "data",
+            "batch_sizes",
+            "sorted_indices",
+            "unsorted_indices",
+            sequences=[v("short"), v("long")],
+            enforce_sorted=False,
+        ),
+        is_tensor("sorted_indices", [1, 0], dtype="int64"),
+        call("nn_rnn", "rnn", input_size=1, hidden_size=1, nonlinearity="relu", bias=False),
+        call("module_parameters", "weights", self=v("rnn")),
+        call("detach", "of_input", input=v("weights", 0)),
+        call("fill_", input=v("of_input"), value=2),
+        call("detach", "of_state", input=v("weights", 1)),
+        call("fill_", input=v("of_state"), value=1),
+        tensor("state", [10, 20], [1, 2, 1]),
+        call(
+            "module_forward_outputs",
+            "outputs",
+            self=v("rnn"),
+            inputs=[
+                v("data"),
+                v("batch_sizes"),
+                v("sorted_indices"),
+                v("unsorted_indices"),
+                v("state"),
+            ],
+        ),
+        is_tensor(v("outputs", 0), [22, 18, 26, 32], [4, 1]),
+        is_tensor(v("outputs", 1), [18, 32], [1, 2, 1]),
+        call(
+            "module_forward_outputs",
+            self=v("rnn"),
+            inputs=[
+                v("data"),
+                v("batch_sizes"),
+                v("sorted_indices"),
+                v("unsorted_indices"),
+                v("state"),
+                v("state"),
+            ],
+            error="RNN.forward takes 5 inputs, but 6 were given",
+        ),
     ],
     "an optimizer": [
         tensor("x", [1, 2], grad=True),

@@ -10,9 +10,9 @@ import pytest
 from building import BUILD, LIBRARY, ROOT, run
 from fortran_program import program as fortran_program
 from go.test_go import LINKED
-from layer_rows import LAYERS, MANY_OUTPUTS, identity, make, results_of
+from layer_rows import LAYERS, MANY_OUTPUTS, Layer, identity, make, results_of
 from meanings import OPTIMIZERS as OPTIMIZER_MEANINGS
-from meanings import class_of
+from meanings import class_of, layer_of
 from optimizer_rows import SETTINGS
 
 torch = pytest.importorskip("torch")
@@ -34,6 +34,8 @@ def lua(value) -> str:
     """A Python argument as Lua writes it; absent is `false`."""
     if value is None or isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, Layer):
+        return f"dt.nn.{constructor(value)}"
     if isinstance(value, (list, tuple)):
         return "{" + ", ".join(map(lua, value)) + "}"
     if isinstance(value, dict):
@@ -42,7 +44,7 @@ def lua(value) -> str:
 
 
 def constructor(row) -> str:
-    name, args, kwargs, _ = row
+    name, args, kwargs, *_ = row
     return f"{name}({', '.join([*map(lua, args), *([lua(kwargs)] if kwargs else [])])})"
 
 
@@ -111,7 +113,7 @@ def expected(name, layer, inputs) -> dict[str, torch.Tensor]:
 def torch_layer(row):
     """PyTorch's layer of a row, with known parameters, and the inputs."""
     name, args, kwargs, inputs = row
-    layer = class_of(torch, "nn", name)(*args, **kwargs)
+    layer = layer_of(torch, name, args, kwargs)
     with torch.no_grad():
         for p in layer.parameters():
             p.copy_(numbers(*p.shape))
@@ -209,6 +211,7 @@ DRAWN = (
     "BatchNorm2d",
     "LSTM",
     "Transformer",
+    "TransformerDecoder",
     "MultiheadAttention",
 )
 SEEDED = [row for row in LAYERS if row[0] in DRAWN]
@@ -219,7 +222,7 @@ SEEDED = [row for row in LAYERS if row[0] in DRAWN]
 def test_same_initial_values_as_python(row, tmp_path):
     name, args, kwargs, _ = row
     dumbtorch.manual_seed(7)
-    wanted = getattr(dumbtorch.nn, name)(*args, **kwargs).state_dict()
+    wanted = layer_of(dumbtorch, name, args, kwargs).state_dict()
     run_lua(SEEDED_PROGRAM.format(layer=constructor(row)), tmp_path)
     got = files.load_file(tmp_path / "state.safetensors")
     assert got.keys() == wanted.keys()

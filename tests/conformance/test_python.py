@@ -9,7 +9,7 @@ import dumbtorch as torch
 import pytest
 from dumbtorch import _ops
 from dumbtorch.nn import functional as F
-from record import brackets
+from recorder import brackets
 
 CALLS = json.loads(pathlib.Path(__file__).with_name("calls.json").read_text())
 ERRORS = (RuntimeError, IndexError, ValueError)
@@ -32,6 +32,8 @@ def run(name: str, args: dict):
     if name == "split":  # PyTorch's own names for its arguments are others
         return torch.split(*args.values())
     if name in ("from_bools", "at", "set_at"):  # other languages' torch.tensor and brackets
+        return getattr(_ops, name)(**args)
+    if name.endswith("_sequence"):  # Python's own take packed sequences as one object
         return getattr(_ops, name)(**args)
     for place in (F, torch, torch.nn.init):  # torch has some of F's too, with arguments by position
         if hasattr(place, name):

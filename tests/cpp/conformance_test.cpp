@@ -1626,8 +1626,139 @@ void case_139() {
     {0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0});
 }
 
-// mse_loss
+// pad_sequence
 void case_140() {
+  const dt::Tensor a_sequences0 = dt::from_numbers({-1.25, 2.25, 0.25, 3.75}, {2, 2}, dt::DType::kFloat32);
+  const dt::Tensor a_sequences1 = dt::from_numbers({0.5, 4.0, 2.0, 5.5, 3.5, 1.5}, {3, 2}, dt::DType::kFloat32);
+  const auto result = dt::nn::utils::rnn::pad_sequence({a_sequences0, a_sequences1});
+  expect(
+    result, dt::DType::kFloat32, {3, 2, 2},
+    {-1.25, 2.25, 0.5, 4.0, 0.25, 3.75, 2.0, 5.5, 0.0, 0.0, 3.5, 1.5});
+}
+
+// pad_sequence
+void case_141() {
+  const dt::Tensor a_sequences0 = dt::from_numbers({-1.25, 2.25, 0.25, 3.75}, {2, 2}, dt::DType::kFloat32);
+  const dt::Tensor a_sequences1 = dt::from_numbers({0.5, 4.0, 2.0, 5.5, 3.5, 1.5}, {3, 2}, dt::DType::kFloat32);
+  const auto result = dt::nn::utils::rnn::pad_sequence({a_sequences0, a_sequences1}, true, 0.5, "left");
+  expect(
+    result, dt::DType::kFloat32, {2, 3, 2},
+    {0.5, 0.5, -1.25, 2.25, 0.25, 3.75, 0.5, 4.0, 2.0, 5.5, 3.5, 1.5});
+}
+
+// unpad_sequence
+void case_142() {
+  const dt::Tensor a_padded_sequences = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {4, 3, 2}, dt::DType::kFloat32);
+  const dt::Tensor a_lengths = dt::from_numbers({2, 4, 1}, {3}, dt::DType::kInt64);
+  const auto result = dt::nn::utils::rnn::unpad_sequence(a_padded_sequences, a_lengths);
+  expect_true(result.size() == 3);
+  expect(result[0], dt::DType::kFloat32, {2, 2}, {-1.25, 2.25, 3.25, 1.25});
+  expect(result[1], dt::DType::kFloat32, {4, 2}, {0.25, 3.75, -0.75, 2.75, 3.75, 1.75, 2.75, 0.75});
+  expect(result[2], dt::DType::kFloat32, {1, 2}, {1.75, -0.25});
+}
+
+// pack_padded_sequence
+void case_143() {
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {4, 3, 2}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_lengths = dt::from_numbers({2, 4, 1}, {3}, dt::DType::kInt64);
+  const auto result = dt::nn::utils::rnn::pack_padded_sequence(a_input, a_lengths, false, false);
+  expect(
+    result.data, dt::DType::kFloat32, {7, 2},
+    {0.25, 3.75, -1.25, 2.25, 1.75, -0.25, -0.75, 2.75, 3.25, 1.25, 3.75, 1.75, 2.75, 0.75});
+  expect(result.batch_sizes, dt::DType::kInt64, {4}, {3, 2, 1, 1});
+  expect(result.sorted_indices, dt::DType::kInt64, {3}, {1, 0, 2});
+  expect(result.unsorted_indices, dt::DType::kInt64, {3}, {1, 0, 2});
+  result.data.sum().backward();
+  expect(
+    a_input.grad(), dt::DType::kFloat32, {4, 3, 2},
+    {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0});
+}
+
+// pack_sequence
+void case_144() {
+  const dt::Tensor a_sequences0 = dt::from_numbers({-1.25, 2.25, 0.25, 3.75}, {2, 2}, dt::DType::kFloat32);
+  const dt::Tensor a_sequences1 = dt::from_numbers({0.5, 4.0, 2.0, 5.5, 3.5, 1.5}, {3, 2}, dt::DType::kFloat32);
+  const auto result = dt::nn::utils::rnn::pack_sequence({a_sequences0, a_sequences1}, false);
+  expect(
+    result.data, dt::DType::kFloat32, {5, 2},
+    {0.5, 4.0, -1.25, 2.25, 2.0, 5.5, 0.25, 3.75, 3.5, 1.5});
+  expect(result.batch_sizes, dt::DType::kInt64, {3}, {2, 2, 1});
+  expect(result.sorted_indices, dt::DType::kInt64, {2}, {1, 0});
+  expect(result.unsorted_indices, dt::DType::kInt64, {2}, {1, 0});
+}
+
+// pad_packed_sequence
+void case_145() {
+  const dt::Tensor a_data = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {6}, dt::DType::kFloat32);
+  const dt::Tensor a_batch_sizes = dt::from_numbers({3, 2, 1}, {3}, dt::DType::kInt64);
+  const auto result = dt::nn::utils::rnn::pad_packed_sequence(a_data, a_batch_sizes);
+  expect(
+    result.padded, dt::DType::kFloat32, {3, 3},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, 0.0, -0.25, 0.0, 0.0});
+  expect(result.lengths, dt::DType::kInt64, {3}, {3, 2, 1});
+}
+
+// pad_packed_sequence
+void case_146() {
+  const dt::Tensor a_data = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {6, 2},
+    dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_batch_sizes = dt::from_numbers({3, 2, 1}, {3}, dt::DType::kInt64);
+  const dt::Tensor a_unsorted_indices = dt::from_numbers({2, 0, 1}, {3}, dt::DType::kInt64);
+  const auto result = dt::nn::utils::rnn::pad_packed_sequence(a_data, a_batch_sizes, a_unsorted_indices, true, -1.0, 4);
+  expect(
+    result.padded, dt::DType::kFloat32, {3, 4, 2},
+    {1.75, -0.25, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.25, 2.25, 3.25, 1.25, 0.75, -1.25, -1.0, -1.0, 0.25, 3.75, -0.75, 2.75, -1.0, -1.0, -1.0, -1.0});
+  expect(result.lengths, dt::DType::kInt64, {3}, {1, 3, 2});
+  result.padded.sum().backward();
+  expect(
+    a_data.grad(), dt::DType::kFloat32, {6, 2},
+    {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0});
+}
+
+// unpack_sequence
+void case_147() {
+  const dt::Tensor a_data = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {6, 2},
+    dt::DType::kFloat32);
+  const dt::Tensor a_batch_sizes = dt::from_numbers({3, 2, 1}, {3}, dt::DType::kInt64);
+  const dt::Tensor a_unsorted_indices = dt::from_numbers({2, 0, 1}, {3}, dt::DType::kInt64);
+  const auto result = dt::nn::utils::rnn::unpack_sequence(a_data, a_batch_sizes, a_unsorted_indices);
+  expect_true(result.size() == 3);
+  expect(result[0], dt::DType::kFloat32, {1, 2}, {1.75, -0.25});
+  expect(result[1], dt::DType::kFloat32, {3, 2}, {-1.25, 2.25, 3.25, 1.25, 0.75, -1.25});
+  expect(result[2], dt::DType::kFloat32, {2, 2}, {0.25, 3.75, -0.75, 2.75});
+}
+
+// pack_padded_sequence
+void case_148() {
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {4, 3, 2}, dt::DType::kFloat32);
+  const dt::Tensor a_lengths = dt::from_numbers({2, 4, 1}, {3}, dt::DType::kInt64);
+  expect_error("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability.", [&] { dt::nn::utils::rnn::pack_padded_sequence(a_input, a_lengths); });
+}
+
+// pack_sequence
+void case_149() {
+  const dt::Tensor a_sequences0 = dt::from_numbers({-1.25, 2.25, 0.25, 3.75}, {2, 2}, dt::DType::kFloat32);
+  const dt::Tensor a_sequences1 = dt::from_numbers({0.5, 4.0, 2.0, 5.5, 3.5, 1.5}, {3, 2}, dt::DType::kFloat32);
+  expect_error("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability.", [&] { dt::nn::utils::rnn::pack_sequence({a_sequences0, a_sequences1}); });
+}
+
+// pad_packed_sequence
+void case_150() {
+  const dt::Tensor a_data = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {6}, dt::DType::kFloat32);
+  const dt::Tensor a_batch_sizes = dt::from_numbers({3, 2, 1}, {3}, dt::DType::kInt64);
+  expect_error("Expected total_length to be at least the length of the longest sequence in input, but got total_length=2 and max sequence length being 3", [&] { dt::nn::utils::rnn::pad_packed_sequence(a_data, a_batch_sizes, {}, false, 0.0, 2); });
+}
+
+// mse_loss
+void case_151() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {4, 3},
     dt::DType::kFloat32, std::nullopt, true);
@@ -1642,7 +1773,7 @@ void case_140() {
 }
 
 // cross_entropy
-void case_141() {
+void case_152() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {4, 3},
     dt::DType::kFloat32, std::nullopt, true);
@@ -1656,7 +1787,7 @@ void case_141() {
 }
 
 // mse_loss
-void case_142() {
+void case_153() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {4, 3},
     dt::DType::kFloat32, std::nullopt, true);
@@ -1671,7 +1802,7 @@ void case_142() {
 }
 
 // cross_entropy
-void case_143() {
+void case_154() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {4, 3},
     dt::DType::kFloat32, std::nullopt, true);
@@ -1685,7 +1816,7 @@ void case_143() {
 }
 
 // mse_loss
-void case_144() {
+void case_155() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {4, 3},
     dt::DType::kFloat32, std::nullopt, true);
@@ -1702,7 +1833,7 @@ void case_144() {
 }
 
 // cross_entropy
-void case_145() {
+void case_156() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {4, 3},
     dt::DType::kFloat32, std::nullopt, true);
@@ -1718,7 +1849,7 @@ void case_145() {
 }
 
 // l1_loss
-void case_146() {
+void case_157() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {4, 3},
     dt::DType::kFloat32, std::nullopt, true);
@@ -1734,7 +1865,7 @@ void case_146() {
 }
 
 // cross_entropy
-void case_147() {
+void case_158() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {4, 3},
     dt::DType::kFloat32, std::nullopt, true);
@@ -1749,7 +1880,7 @@ void case_147() {
 }
 
 // nll_loss
-void case_148() {
+void case_159() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {4, 3},
     dt::DType::kFloat32, std::nullopt, true);
@@ -1763,7 +1894,7 @@ void case_148() {
 }
 
 // binary_cross_entropy
-void case_149() {
+void case_160() {
   const dt::Tensor a_input = dt::from_numbers(
     {0.21875, 0.90625, 0.5625, 0.984375, 0.859375, 0.4375}, {2, 3}, dt::DType::kFloat32,
     std::nullopt, true);
@@ -1777,7 +1908,7 @@ void case_149() {
 }
 
 // binary_cross_entropy_with_logits
-void case_150() {
+void case_161() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
   const dt::Tensor a_target = dt::from_numbers({0.0, 0.4375, 0.1875, 0.625, 0.375, 0.125}, {2, 3}, dt::DType::kFloat32);
@@ -1792,7 +1923,7 @@ void case_150() {
 }
 
 // index
-void case_151() {
+void case_162() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
     dt::DType::kFloat32, std::nullopt, true);
@@ -1807,7 +1938,7 @@ void case_151() {
 }
 
 // index_select
-void case_152() {
+void case_163() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
     dt::DType::kFloat32, std::nullopt, true);
@@ -1823,7 +1954,7 @@ void case_152() {
 }
 
 // gather
-void case_153() {
+void case_164() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
     dt::DType::kFloat32, std::nullopt, true);
@@ -1837,7 +1968,7 @@ void case_153() {
 }
 
 // scatter
-void case_154() {
+void case_165() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
     dt::DType::kFloat32);
@@ -1849,7 +1980,7 @@ void case_154() {
 }
 
 // scatter_add
-void case_155() {
+void case_166() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
     dt::DType::kFloat32, std::nullopt, true);
@@ -1867,7 +1998,7 @@ void case_155() {
 }
 
 // at
-void case_156() {
+void case_167() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
     dt::DType::kFloat32, std::nullopt, true);
@@ -1880,7 +2011,7 @@ void case_156() {
 }
 
 // at
-void case_157() {
+void case_168() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
     dt::DType::kFloat32);
@@ -1889,7 +2020,7 @@ void case_157() {
 }
 
 // at
-void case_158() {
+void case_169() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
     dt::DType::kFloat32, std::nullopt, true);
@@ -1903,7 +2034,7 @@ void case_158() {
 }
 
 // set_at
-void case_159() {
+void case_170() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
     dt::DType::kFloat32);
@@ -1914,7 +2045,7 @@ void case_159() {
 }
 
 // set_at
-void case_160() {
+void case_171() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
     dt::DType::kFloat32);
@@ -1926,7 +2057,7 @@ void case_160() {
 }
 
 // set_at
-void case_161() {
+void case_172() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
     dt::DType::kFloat32);
@@ -1938,7 +2069,7 @@ void case_161() {
 }
 
 // masked_select
-void case_162() {
+void case_173() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
     dt::DType::kFloat32, std::nullopt, true);
@@ -1952,21 +2083,21 @@ void case_162() {
 }
 
 // nonzero
-void case_163() {
+void case_174() {
   const dt::Tensor a_input = dt::from_numbers({0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, {3, 4}, dt::DType::kBool);
   const auto result = dt::nonzero(a_input);
   expect(result, dt::DType::kInt64, {8, 2}, {0, 1, 0, 2, 0, 3, 1, 0, 1, 2, 1, 3, 2, 1, 2, 2});
 }
 
 // one_hot
-void case_164() {
+void case_175() {
   const dt::Tensor a_input = dt::from_numbers({0, 3, 1}, {3}, dt::DType::kInt64);
   const auto result = dt::functional::one_hot(a_input, 5);
   expect(result, dt::DType::kInt64, {3, 5}, {1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0});
 }
 
 // tril
-void case_165() {
+void case_176() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
     dt::DType::kFloat32, std::nullopt, true);
@@ -1981,7 +2112,7 @@ void case_165() {
 }
 
 // triu
-void case_166() {
+void case_177() {
   const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
     dt::DType::kFloat32);
@@ -1992,14 +2123,14 @@ void case_166() {
 }
 
 // eye_
-void case_167() {
+void case_178() {
   const dt::Tensor a_tensor = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   const auto result = dt::nn::init::eye_(a_tensor);
   expect(result, dt::DType::kFloat32, {2, 3}, {1.0, 0.0, 0.0, 0.0, 1.0, 0.0});
 }
 
 // dirac_
-void case_168() {
+void case_179() {
   const dt::Tensor a_tensor = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {4, 2, 3}, dt::DType::kFloat32);
@@ -2010,7 +2141,7 @@ void case_168() {
 }
 
 // xavier_uniform_
-void case_169() {
+void case_180() {
   const dt::Tensor a_tensor = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {4, 2, 3}, dt::DType::kFloat32);
@@ -2021,13 +2152,13 @@ void case_169() {
 }
 
 // xavier_uniform_
-void case_170() {
+void case_181() {
   const dt::Tensor a_tensor = dt::from_numbers({-1.25, 2.25, 0.25}, {3}, dt::DType::kFloat32);
   expect_error("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions", [&] { dt::nn::init::xavier_uniform_(a_tensor); });
 }
 
 // xavier_normal_
-void case_171() {
+void case_182() {
   const dt::Tensor a_tensor = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {4, 2, 3}, dt::DType::kFloat32);
@@ -2038,13 +2169,13 @@ void case_171() {
 }
 
 // xavier_normal_
-void case_172() {
+void case_183() {
   const dt::Tensor a_tensor = dt::from_numbers({-1.25, 2.25, 0.25}, {3}, dt::DType::kFloat32);
   expect_error("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions", [&] { dt::nn::init::xavier_normal_(a_tensor); });
 }
 
 // orthogonal_
-void case_173() {
+void case_184() {
   const dt::Tensor a_tensor = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {4, 2, 3}, dt::DType::kFloat32);
@@ -2055,20 +2186,20 @@ void case_173() {
 }
 
 // orthogonal_
-void case_174() {
+void case_185() {
   const dt::Tensor a_tensor = dt::from_numbers({-1.25, 2.25, 0.25}, {3}, dt::DType::kFloat32);
   expect_error("Only tensors with 2 or more dimensions are supported", [&] { dt::nn::init::orthogonal_(a_tensor); });
 }
 
 // kaiming_uniform_
-void case_175() {
+void case_186() {
   const dt::Tensor a_tensor = dt::from_numbers({}, {0, 2}, dt::DType::kFloat32);
   const auto result = dt::nn::init::kaiming_uniform_(a_tensor, 0.0, "fan_out");
   expect(result, dt::DType::kFloat32, {0, 2}, {});
 }
 
 // kaiming_uniform_
-void case_176() {
+void case_187() {
   const dt::Tensor a_tensor = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {4, 2, 3}, dt::DType::kFloat32);
@@ -2076,7 +2207,7 @@ void case_176() {
 }
 
 // kaiming_uniform_
-void case_177() {
+void case_188() {
   const dt::Tensor a_tensor = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {4, 2, 3}, dt::DType::kFloat32);
@@ -2084,14 +2215,14 @@ void case_177() {
 }
 
 // kaiming_normal_
-void case_178() {
+void case_189() {
   const dt::Tensor a_tensor = dt::from_numbers({}, {0, 2}, dt::DType::kFloat32);
   const auto result = dt::nn::init::kaiming_normal_(a_tensor, 0.0, "fan_out");
   expect(result, dt::DType::kFloat32, {0, 2}, {});
 }
 
 // kaiming_normal_
-void case_179() {
+void case_190() {
   const dt::Tensor a_tensor = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {4, 2, 3}, dt::DType::kFloat32);
@@ -2099,7 +2230,7 @@ void case_179() {
 }
 
 // kaiming_normal_
-void case_180() {
+void case_191() {
   const dt::Tensor a_tensor = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {4, 2, 3}, dt::DType::kFloat32);
@@ -2107,7 +2238,7 @@ void case_180() {
 }
 
 // trunc_normal_
-void case_181() {
+void case_192() {
   const dt::Tensor a_tensor = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {4, 2, 3}, dt::DType::kFloat32);
@@ -2118,64 +2249,64 @@ void case_181() {
 }
 
 // sparse_
-void case_182() {
+void case_193() {
   const dt::Tensor a_tensor = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   const auto result = dt::nn::init::sparse_(a_tensor, 1, 2);
   expect(result, dt::DType::kFloat32, {2, 3}, {0.0, 0.0, 0.0, 0.0, 0.0, 0.0});
 }
 
 // sparse_
-void case_183() {
+void case_194() {
   const dt::Tensor a_tensor = dt::from_numbers({-1.25, 2.25, 0.25}, {3}, dt::DType::kFloat32);
   expect_error("Only tensors with 2 dimensions are supported", [&] { dt::nn::init::sparse_(a_tensor, 0.5); });
 }
 
 // matmul
-void case_184() {
+void case_195() {
   const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_other = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   expect_error("mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)", [&] { dt::matmul(a_input, a_other); });
 }
 
 // sum
-void case_185() {
+void case_196() {
   const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   expect_error("Dimension out of range (expected to be in range of [-2, 1], but got 3)", [&] { dt::sum(a_input, dt::Ints({3})); });
 }
 
 // reshape
-void case_186() {
+void case_197() {
   const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   expect_error("shape '[4, 2]' is invalid for input of size 6", [&] { dt::reshape(a_input, dt::Ints({4, 2})); });
 }
 
 // add
-void case_187() {
+void case_198() {
   const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_other = dt::from_numbers({-1.25, 2.25, 0.25, 3.75}, {4}, dt::DType::kFloat32);
   expect_error("The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1", [&] { dt::add(a_input, a_other); });
 }
 
 // narrow
-void case_188() {
+void case_199() {
   const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   expect_error("start (0) + length (9) exceeds dimension size (2).", [&] { dt::narrow(a_input, 0, 0, 9); });
 }
 
 // view
-void case_189() {
+void case_200() {
   const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   expect_error("shape '[5]' is invalid for input of size 6", [&] { a_input.view(dt::Ints({5})); });
 }
 
 // softmax
-void case_190() {
+void case_201() {
   const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   expect_error("Dimension out of range (expected to be in range of [-2, 1], but got 2)", [&] { dt::softmax(a_input, 2); });
 }
 
 // operator
-void case_191() {
+void case_202() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 + a_x1;
@@ -2183,14 +2314,14 @@ void case_191() {
 }
 
 // operator
-void case_192() {
+void case_203() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 + 2;
   expect(result, dt::DType::kFloat32, {2, 3}, {2.25, 5.75, 3.75, 7.25, 5.25, 3.25});
 }
 
 // operator
-void case_193() {
+void case_204() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 - a_x1;
@@ -2198,14 +2329,14 @@ void case_193() {
 }
 
 // operator
-void case_194() {
+void case_205() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 - 2;
   expect(result, dt::DType::kFloat32, {2, 3}, {-1.75, 1.75, -0.25, 3.25, 1.25, -0.75});
 }
 
 // operator
-void case_195() {
+void case_206() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 * a_x1;
@@ -2213,14 +2344,14 @@ void case_195() {
 }
 
 // operator
-void case_196() {
+void case_207() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 * 2;
   expect(result, dt::DType::kFloat32, {2, 3}, {0.5, 7.5, 3.5, 10.5, 6.5, 2.5});
 }
 
 // operator
-void case_197() {
+void case_208() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 / a_x1;
@@ -2228,14 +2359,14 @@ void case_197() {
 }
 
 // operator
-void case_198() {
+void case_209() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 / 2;
   expect(result, dt::DType::kFloat32, {2, 3}, {0.125, 1.875, 0.875, 2.625, 1.625, 0.625});
 }
 
 // operator
-void case_199() {
+void case_210() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 % a_x1;
@@ -2243,35 +2374,35 @@ void case_199() {
 }
 
 // operator
-void case_200() {
+void case_211() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 % 2;
   expect(result, dt::DType::kFloat32, {2, 3}, {0.25, 1.75, 1.75, 1.25, 1.25, 1.25});
 }
 
 // operator
-void case_201() {
+void case_212() {
   const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 1.5 + a_x1;
   expect(result, dt::DType::kFloat32, {2, 3}, {1.75, 5.25, 3.25, 6.75, 4.75, 2.75});
 }
 
 // operator
-void case_202() {
+void case_213() {
   const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 1.5 - a_x1;
   expect(result, dt::DType::kFloat32, {2, 3}, {1.25, -2.25, -0.25, -3.75, -1.75, 0.25});
 }
 
 // operator
-void case_203() {
+void case_214() {
   const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 1.5 * a_x1;
   expect(result, dt::DType::kFloat32, {2, 3}, {0.375, 5.625, 2.625, 7.875, 4.875, 1.875});
 }
 
 // operator
-void case_204() {
+void case_215() {
   const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 1.5 / a_x1;
   expect(
@@ -2280,7 +2411,7 @@ void case_204() {
 }
 
 // operator
-void case_205() {
+void case_216() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 == a_x1;
@@ -2288,14 +2419,14 @@ void case_205() {
 }
 
 // operator
-void case_206() {
+void case_217() {
   const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 0.5 == a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {0, 0, 0, 0, 0, 0});
 }
 
 // operator
-void case_207() {
+void case_218() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 != a_x1;
@@ -2303,14 +2434,14 @@ void case_207() {
 }
 
 // operator
-void case_208() {
+void case_219() {
   const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 0.5 != a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {1, 1, 1, 1, 1, 1});
 }
 
 // operator
-void case_209() {
+void case_220() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 < a_x1;
@@ -2318,14 +2449,14 @@ void case_209() {
 }
 
 // operator
-void case_210() {
+void case_221() {
   const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 0.5 < a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {0, 1, 1, 1, 1, 1});
 }
 
 // operator
-void case_211() {
+void case_222() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 <= a_x1;
@@ -2333,14 +2464,14 @@ void case_211() {
 }
 
 // operator
-void case_212() {
+void case_223() {
   const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 0.5 <= a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {0, 1, 1, 1, 1, 1});
 }
 
 // operator
-void case_213() {
+void case_224() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 > a_x1;
@@ -2348,14 +2479,14 @@ void case_213() {
 }
 
 // operator
-void case_214() {
+void case_225() {
   const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 0.5 > a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {1, 0, 0, 0, 0, 0});
 }
 
 // operator
-void case_215() {
+void case_226() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 >= a_x1;
@@ -2363,21 +2494,21 @@ void case_215() {
 }
 
 // operator
-void case_216() {
+void case_227() {
   const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 0.5 >= a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {1, 0, 0, 0, 0, 0});
 }
 
 // operator
-void case_217() {
+void case_228() {
   const dt::Tensor a_x0 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = a_x0 & 6;
   expect(result, dt::DType::kInt64, {4}, {0, 2, 0, 4});
 }
 
 // operator
-void case_218() {
+void case_229() {
   const dt::Tensor a_x0 = dt::from_numbers({1, 1, 1, 1, 1, 1}, {2, 3}, dt::DType::kBool);
   const dt::Tensor a_x1 = dt::from_numbers({1, 0, 0, 0, 0, 0}, {2, 3}, dt::DType::kBool);
   const dt::Tensor result = a_x0 & a_x1;
@@ -2385,14 +2516,14 @@ void case_218() {
 }
 
 // operator
-void case_219() {
+void case_230() {
   const dt::Tensor a_x0 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = a_x0 | 6;
   expect(result, dt::DType::kInt64, {4}, {6, 7, 7, 6});
 }
 
 // operator
-void case_220() {
+void case_231() {
   const dt::Tensor a_x0 = dt::from_numbers({1, 1, 1, 1, 1, 1}, {2, 3}, dt::DType::kBool);
   const dt::Tensor a_x1 = dt::from_numbers({1, 0, 0, 0, 0, 0}, {2, 3}, dt::DType::kBool);
   const dt::Tensor result = a_x0 | a_x1;
@@ -2400,14 +2531,14 @@ void case_220() {
 }
 
 // operator
-void case_221() {
+void case_232() {
   const dt::Tensor a_x0 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = a_x0 ^ 6;
   expect(result, dt::DType::kInt64, {4}, {6, 5, 7, 2});
 }
 
 // operator
-void case_222() {
+void case_233() {
   const dt::Tensor a_x0 = dt::from_numbers({1, 1, 1, 1, 1, 1}, {2, 3}, dt::DType::kBool);
   const dt::Tensor a_x1 = dt::from_numbers({1, 0, 0, 0, 0, 0}, {2, 3}, dt::DType::kBool);
   const dt::Tensor result = a_x0 ^ a_x1;
@@ -2415,84 +2546,84 @@ void case_222() {
 }
 
 // operator
-void case_223() {
+void case_234() {
   const dt::Tensor a_x1 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = 6 & a_x1;
   expect(result, dt::DType::kInt64, {4}, {0, 2, 0, 4});
 }
 
 // operator
-void case_224() {
+void case_235() {
   const dt::Tensor a_x1 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = 6 | a_x1;
   expect(result, dt::DType::kInt64, {4}, {6, 7, 7, 6});
 }
 
 // operator
-void case_225() {
+void case_236() {
   const dt::Tensor a_x1 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = 6 ^ a_x1;
   expect(result, dt::DType::kInt64, {4}, {6, 5, 7, 2});
 }
 
 // operator
-void case_226() {
+void case_237() {
   const dt::Tensor a_x0 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = a_x0 << 2;
   expect(result, dt::DType::kInt64, {4}, {0, 12, 4, 16});
 }
 
 // operator
-void case_227() {
+void case_238() {
   const dt::Tensor a_x1 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = 200 << a_x1;
   expect(result, dt::DType::kInt64, {4}, {200, 1600, 400, 3200});
 }
 
 // operator
-void case_228() {
+void case_239() {
   const dt::Tensor a_x0 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = a_x0 >> 2;
   expect(result, dt::DType::kInt64, {4}, {0, 0, 0, 1});
 }
 
 // operator
-void case_229() {
+void case_240() {
   const dt::Tensor a_x1 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = 200 >> a_x1;
   expect(result, dt::DType::kInt64, {4}, {200, 25, 100, 12});
 }
 
 // operator
-void case_230() {
+void case_241() {
   const dt::Tensor a_x1 = dt::from_numbers({3, -4}, {2}, dt::DType::kInt64);
   const dt::Tensor result = 7 % a_x1;
   expect(result, dt::DType::kInt64, {2}, {1, -1});
 }
 
 // operator
-void case_231() {
+void case_242() {
   const dt::Tensor a_x1 = dt::from_numbers({3, -4}, {2}, dt::DType::kInt64);
   const dt::Tensor result = 7.5 % a_x1;
   expect(result, dt::DType::kFloat32, {2}, {1.5, -0.5});
 }
 
 // operator
-void case_232() {
+void case_243() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = - a_x0;
   expect(result, dt::DType::kFloat32, {2, 3}, {-0.25, -3.75, -1.75, -5.25, -3.25, -1.25});
 }
 
 // operator
-void case_233() {
+void case_244() {
   const dt::Tensor a_x0 = dt::from_numbers({1, 1, 1, 1, 1, 1}, {2, 3}, dt::DType::kBool);
   const dt::Tensor result = ~ a_x0;
   expect(result, dt::DType::kBool, {2, 3}, {0, 0, 0, 0, 0, 0});
 }
 
 // operator
-void case_234() {
+void case_245() {
   const dt::Tensor a_x0 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = ~ a_x0;
   expect(result, dt::DType::kInt64, {4}, {-1, -4, -2, -5});
@@ -2523,7 +2654,9 @@ const std::vector<void (*)()> cases = {
     case_200, case_201, case_202, case_203, case_204, case_205, case_206, case_207, case_208,
     case_209, case_210, case_211, case_212, case_213, case_214, case_215, case_216, case_217,
     case_218, case_219, case_220, case_221, case_222, case_223, case_224, case_225, case_226,
-    case_227, case_228, case_229, case_230, case_231, case_232, case_233, case_234};
+    case_227, case_228, case_229, case_230, case_231, case_232, case_233, case_234, case_235,
+    case_236, case_237, case_238, case_239, case_240, case_241, case_242, case_243, case_244,
+    case_245};
 
 }  // namespace
 

@@ -2,10 +2,10 @@
 #include "tests/conformance/check.hpp"
 
 int main(int argc, char** argv) {
-  try_model(argv[argc - 1], 208, dt::models::lenet({.num_classes = 3}));
-  try_model(argv[argc - 1], 209, dt::models::resnet18({.num_classes = 3}));
-  try_model(argv[argc - 1], 210, dt::models::mobilenet_v2({.num_classes = 3, .dropout = 0.3}));
-  try_model(argv[argc - 1], 211, dt::models::vit_b_16({.num_classes = 3, .image_size = 32, .patch_size = 16, .num_layers = 2, .num_heads = 2, .hidden_dim = 8, .mlp_dim = 12, .dropout = 0.3}));
-  try_model(argv[argc - 1], 212, dt::models::gpt2({.vocabulary = 11, .context = 9, .width = 12, .layers = 2, .heads = 3, .dropout = 0.3}));
-  try_model(argv[argc - 1], 213, dt::models::lstm_lm(11, {.width = 6, .hidden = 5, .layers = 2, .dropout = 0.3}));
+  try_model(argv[argc - 1], 218, dt::models::lenet({.num_classes = 3}));
+  try_model(argv[argc - 1], 219, dt::models::resnet18({.num_classes = 3}));
+  try_model(argv[argc - 1], 220, dt::models::mobilenet_v2({.num_classes = 3, .dropout = 0.3}));
+  try_model(argv[argc - 1], 221, dt::models::vit_b_16({.num_classes = 3, .image_size = 32, .patch_size = 16, .num_layers = 2, .num_heads = 2, .hidden_dim = 8, .mlp_dim = 12, .dropout = 0.3}));
+  try_model(argv[argc - 1], 222, dt::models::gpt2({.vocabulary = 11, .context = 9, .width = 12, .layers = 2, .heads = 3, .dropout = 0.3}));
+  try_model(argv[argc - 1], 223, dt::models::lstm_lm(11, {.width = 6, .hidden = 5, .layers = 2, .dropout = 0.3}));
 }

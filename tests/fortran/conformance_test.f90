@@ -2433,7 +2433,273 @@ contains
   end subroutine
 
   subroutine case_140()
-    current = '140 mse_loss'
+    current = '140 pad_sequence'
+    block
+    type(tensor) :: a_sequences0
+    a_sequences0 = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 2, 2], dtype=dtype_float32)
+    block
+    type(tensor) :: a_sequences1
+    a_sequences1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0, 5.5d0, 3.5d0, 1.5d0], size=[integer :: 3, 2], dtype=dtype_float32)
+    block
+    type(tensor) :: result
+    result = pad_sequence([a_sequences0, a_sequences1])
+    call expect(result, dtype_float32, [integer :: 3, 2, 2], [real(real64) :: -1.25d0, 2.25d0, 0.5d0, 4.0d0, 0.25d0, 3.75d0, 2.0d0, 5.5d0, 0.0d0, 0.0d0, 3.5d0, 1.5d0])
+    end block
+    end block
+    end block
+  end subroutine
+
+  subroutine case_141()
+    current = '141 pad_sequence'
+    block
+    type(tensor) :: a_sequences0
+    a_sequences0 = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 2, 2], dtype=dtype_float32)
+    block
+    type(tensor) :: a_sequences1
+    a_sequences1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0, 5.5d0, 3.5d0, 1.5d0], size=[integer :: 3, 2], dtype=dtype_float32)
+    block
+    type(tensor) :: result
+    result = pad_sequence([a_sequences0, a_sequences1], batch_first=.true., padding_value=0.5d0, padding_side='left')
+    call expect(result, dtype_float32, [integer :: 2, 3, 2], [real(real64) :: 0.5d0, 0.5d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 0.5d0, 4.0d0, 2.0d0, 5.5d0, 3.5d0, 1.5d0])
+    end block
+    end block
+    end block
+  end subroutine
+
+  subroutine case_142()
+    current = '142 unpad_sequence'
+    block
+    type(tensor) :: a_padded_sequences
+    a_padded_sequences = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 4, 3, 2], dtype=dtype_float32)
+    block
+    type(tensor) :: a_lengths
+    a_lengths = from_numbers([real(real64) :: 2.0d0, 4.0d0, 1.0d0], size=[integer :: 3], dtype=dtype_int64)
+    block
+    type(tensor), allocatable, dimension(:) :: result
+    result = unpad_sequence(a_padded_sequences, a_lengths)
+    call expect_true(size(result) == 3, 'size')
+    call expect(result(1), dtype_float32, [integer :: 2, 2], [real(real64) :: -1.25d0, 2.25d0, 3.25d0, 1.25d0])
+    call expect(result(2), dtype_float32, [integer :: 4, 2], [real(real64) :: 0.25d0, 3.75d0, -0.75d0, 2.75d0, 3.75d0, 1.75d0, 2.75d0, 0.75d0])
+    call expect(result(3), dtype_float32, [integer :: 1, 2], [real(real64) :: 1.75d0, -0.25d0])
+    end block
+    end block
+    end block
+  end subroutine
+
+  subroutine case_143()
+    current = '143 pack_padded_sequence'
+    block
+    type(tensor) :: a_input
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 4, 3, 2], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_lengths
+    a_lengths = from_numbers([real(real64) :: 2.0d0, 4.0d0, 1.0d0], size=[integer :: 3], dtype=dtype_int64)
+    block
+    type(tensor) :: data
+    block
+    type(tensor) :: batch_sizes
+    block
+    type(tensor) :: sorted_indices
+    block
+    type(tensor) :: unsorted_indices
+    call pack_padded_sequence(a_input, a_lengths, data, batch_sizes, sorted_indices, unsorted_indices, enforce_sorted=.false.)
+    call expect(data, dtype_float32, [integer :: 7, 2], [real(real64) :: 0.25d0, 3.75d0, -1.25d0, 2.25d0, 1.75d0, -0.25d0, -0.75d0, 2.75d0, 3.25d0, 1.25d0, 3.75d0, 1.75d0, 2.75d0, 0.75d0])
+    call expect(batch_sizes, dtype_int64, [integer :: 4], [real(real64) :: 3.0d0, 2.0d0, 1.0d0, 1.0d0])
+    call expect(sorted_indices, dtype_int64, [integer :: 3], [real(real64) :: 1.0d0, 0.0d0, 2.0d0])
+    call expect(unsorted_indices, dtype_int64, [integer :: 3], [real(real64) :: 1.0d0, 0.0d0, 2.0d0])
+    block
+    type(tensor) :: loss
+    loss = sum(data)
+    call loss%backward()
+    call expect(a_input%grad(), dtype_float32, [integer :: 4, 3, 2], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 0.0d0])
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+  end subroutine
+
+  subroutine case_144()
+    current = '144 pack_sequence'
+    block
+    type(tensor) :: a_sequences0
+    a_sequences0 = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 2, 2], dtype=dtype_float32)
+    block
+    type(tensor) :: a_sequences1
+    a_sequences1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0, 5.5d0, 3.5d0, 1.5d0], size=[integer :: 3, 2], dtype=dtype_float32)
+    block
+    type(tensor) :: data
+    block
+    type(tensor) :: batch_sizes
+    block
+    type(tensor) :: sorted_indices
+    block
+    type(tensor) :: unsorted_indices
+    call pack_sequence([a_sequences0, a_sequences1], data, batch_sizes, sorted_indices, unsorted_indices, enforce_sorted=.false.)
+    call expect(data, dtype_float32, [integer :: 5, 2], [real(real64) :: 0.5d0, 4.0d0, -1.25d0, 2.25d0, 2.0d0, 5.5d0, 0.25d0, 3.75d0, 3.5d0, 1.5d0])
+    call expect(batch_sizes, dtype_int64, [integer :: 3], [real(real64) :: 2.0d0, 2.0d0, 1.0d0])
+    call expect(sorted_indices, dtype_int64, [integer :: 2], [real(real64) :: 1.0d0, 0.0d0])
+    call expect(unsorted_indices, dtype_int64, [integer :: 2], [real(real64) :: 1.0d0, 0.0d0])
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+  end subroutine
+
+  subroutine case_145()
+    current = '145 pad_packed_sequence'
+    block
+    type(tensor) :: a_data
+    a_data = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 6], dtype=dtype_float32)
+    block
+    type(tensor) :: a_batch_sizes
+    a_batch_sizes = from_numbers([real(real64) :: 3.0d0, 2.0d0, 1.0d0], size=[integer :: 3], dtype=dtype_int64)
+    block
+    type(tensor) :: padded
+    block
+    type(tensor) :: lengths
+    call pad_packed_sequence(a_data, a_batch_sizes, padded, lengths)
+    call expect(padded, dtype_float32, [integer :: 3, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, 0.0d0, -0.25d0, 0.0d0, 0.0d0])
+    call expect(lengths, dtype_int64, [integer :: 3], [real(real64) :: 3.0d0, 2.0d0, 1.0d0])
+    end block
+    end block
+    end block
+    end block
+  end subroutine
+
+  subroutine case_146()
+    current = '146 pad_packed_sequence'
+    block
+    type(tensor) :: a_data
+    a_data = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 6, 2], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_batch_sizes
+    a_batch_sizes = from_numbers([real(real64) :: 3.0d0, 2.0d0, 1.0d0], size=[integer :: 3], dtype=dtype_int64)
+    block
+    type(tensor) :: a_unsorted_indices
+    a_unsorted_indices = from_numbers([real(real64) :: 2.0d0, 0.0d0, 1.0d0], size=[integer :: 3], dtype=dtype_int64)
+    block
+    type(tensor) :: padded
+    block
+    type(tensor) :: lengths
+    call pad_packed_sequence(a_data, a_batch_sizes, padded, lengths, unsorted_indices=a_unsorted_indices, batch_first=.true., padding_value=-1.0d0, total_length=4)
+    call expect(padded, dtype_float32, [integer :: 3, 4, 2], [real(real64) :: 1.75d0, -0.25d0, -1.0d0, -1.0d0, -1.0d0, -1.0d0, -1.0d0, -1.0d0, -1.25d0, 2.25d0, 3.25d0, 1.25d0, 0.75d0, -1.25d0, -1.0d0, -1.0d0, 0.25d0, 3.75d0, -0.75d0, 2.75d0, -1.0d0, -1.0d0, -1.0d0, -1.0d0])
+    call expect(lengths, dtype_int64, [integer :: 3], [real(real64) :: 1.0d0, 3.0d0, 2.0d0])
+    block
+    type(tensor) :: loss
+    loss = sum(padded)
+    call loss%backward()
+    call expect(a_data%grad(), dtype_float32, [integer :: 6, 2], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+  end subroutine
+
+  subroutine case_147()
+    current = '147 unpack_sequence'
+    block
+    type(tensor) :: a_data
+    a_data = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 6, 2], dtype=dtype_float32)
+    block
+    type(tensor) :: a_batch_sizes
+    a_batch_sizes = from_numbers([real(real64) :: 3.0d0, 2.0d0, 1.0d0], size=[integer :: 3], dtype=dtype_int64)
+    block
+    type(tensor) :: a_unsorted_indices
+    a_unsorted_indices = from_numbers([real(real64) :: 2.0d0, 0.0d0, 1.0d0], size=[integer :: 3], dtype=dtype_int64)
+    block
+    type(tensor), allocatable, dimension(:) :: result
+    result = unpack_sequence(a_data, a_batch_sizes, unsorted_indices=a_unsorted_indices)
+    call expect_true(size(result) == 3, 'size')
+    call expect(result(1), dtype_float32, [integer :: 1, 2], [real(real64) :: 1.75d0, -0.25d0])
+    call expect(result(2), dtype_float32, [integer :: 3, 2], [real(real64) :: -1.25d0, 2.25d0, 3.25d0, 1.25d0, 0.75d0, -1.25d0])
+    call expect(result(3), dtype_float32, [integer :: 2, 2], [real(real64) :: 0.25d0, 3.75d0, -0.75d0, 2.75d0])
+    end block
+    end block
+    end block
+    end block
+  end subroutine
+
+  subroutine case_148()
+    current = '148 pack_padded_sequence'
+    block
+    type(tensor) :: a_input
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 4, 3, 2], dtype=dtype_float32)
+    block
+    type(tensor) :: a_lengths
+    a_lengths = from_numbers([real(real64) :: 2.0d0, 4.0d0, 1.0d0], size=[integer :: 3], dtype=dtype_int64)
+    block
+    type(tensor) :: data
+    block
+    type(tensor) :: batch_sizes
+    block
+    type(tensor) :: sorted_indices
+    block
+    type(tensor) :: unsorted_indices
+    call pack_padded_sequence(a_input, a_lengths, data, batch_sizes, sorted_indices, unsorted_indices, stat=stat, errmsg=message)
+    call expect_error('`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability.')
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+  end subroutine
+
+  subroutine case_149()
+    current = '149 pack_sequence'
+    block
+    type(tensor) :: a_sequences0
+    a_sequences0 = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 2, 2], dtype=dtype_float32)
+    block
+    type(tensor) :: a_sequences1
+    a_sequences1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0, 5.5d0, 3.5d0, 1.5d0], size=[integer :: 3, 2], dtype=dtype_float32)
+    block
+    type(tensor) :: data
+    block
+    type(tensor) :: batch_sizes
+    block
+    type(tensor) :: sorted_indices
+    block
+    type(tensor) :: unsorted_indices
+    call pack_sequence([a_sequences0, a_sequences1], data, batch_sizes, sorted_indices, unsorted_indices, stat=stat, errmsg=message)
+    call expect_error('`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability.')
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+  end subroutine
+
+  subroutine case_150()
+    current = '150 pad_packed_sequence'
+    block
+    type(tensor) :: a_data
+    a_data = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 6], dtype=dtype_float32)
+    block
+    type(tensor) :: a_batch_sizes
+    a_batch_sizes = from_numbers([real(real64) :: 3.0d0, 2.0d0, 1.0d0], size=[integer :: 3], dtype=dtype_int64)
+    block
+    type(tensor) :: padded
+    block
+    type(tensor) :: lengths
+    call pad_packed_sequence(a_data, a_batch_sizes, padded, lengths, total_length=2, stat=stat, errmsg=message)
+    call expect_error('Expected total_length to be at least the length of the longest sequence in input, but got total_length=2 and max sequence length being 3')
+    end block
+    end block
+    end block
+    end block
+  end subroutine
+
+  subroutine case_151()
+    current = '151 mse_loss'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
@@ -2455,8 +2721,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_141()
-    current = '141 cross_entropy'
+  subroutine case_152()
+    current = '152 cross_entropy'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
@@ -2478,8 +2744,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_142()
-    current = '142 mse_loss'
+  subroutine case_153()
+    current = '153 mse_loss'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
@@ -2501,8 +2767,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_143()
-    current = '143 cross_entropy'
+  subroutine case_154()
+    current = '154 cross_entropy'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
@@ -2524,8 +2790,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_144()
-    current = '144 mse_loss'
+  subroutine case_155()
+    current = '155 mse_loss'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
@@ -2547,8 +2813,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_145()
-    current = '145 cross_entropy'
+  subroutine case_156()
+    current = '156 cross_entropy'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
@@ -2570,8 +2836,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_146()
-    current = '146 l1_loss'
+  subroutine case_157()
+    current = '157 l1_loss'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
@@ -2593,8 +2859,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_147()
-    current = '147 cross_entropy'
+  subroutine case_158()
+    current = '158 cross_entropy'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
@@ -2620,8 +2886,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_148()
-    current = '148 nll_loss'
+  subroutine case_159()
+    current = '159 nll_loss'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
@@ -2643,8 +2909,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_149()
-    current = '149 binary_cross_entropy'
+  subroutine case_160()
+    current = '160 binary_cross_entropy'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 0.21875d0, 0.90625d0, 0.5625d0, 0.984375d0, 0.859375d0, 0.4375d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
@@ -2666,8 +2932,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_150()
-    current = '150 binary_cross_entropy_with_logits'
+  subroutine case_161()
+    current = '161 binary_cross_entropy_with_logits'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
@@ -2693,8 +2959,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_151()
-    current = '151 index'
+  subroutine case_162()
+    current = '162 index'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
@@ -2720,8 +2986,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_152()
-    current = '152 index_select'
+  subroutine case_163()
+    current = '163 index_select'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
@@ -2743,8 +3009,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_153()
-    current = '153 gather'
+  subroutine case_164()
+    current = '164 gather'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
@@ -2766,8 +3032,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_154()
-    current = '154 scatter'
+  subroutine case_165()
+    current = '165 scatter'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32)
@@ -2783,8 +3049,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_155()
-    current = '155 scatter_add'
+  subroutine case_166()
+    current = '166 scatter_add'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
@@ -2811,8 +3077,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_156()
-    current = '156 at'
+  subroutine case_167()
+    current = '167 at'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
@@ -2830,8 +3096,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_157()
-    current = '157 at'
+  subroutine case_168()
+    current = '168 at'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32)
@@ -2843,8 +3109,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_158()
-    current = '158 at'
+  subroutine case_169()
+    current = '169 at'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
@@ -2866,8 +3132,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_159()
-    current = '159 set_at'
+  subroutine case_170()
+    current = '170 set_at'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32)
@@ -2876,8 +3142,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_160()
-    current = '160 set_at'
+  subroutine case_171()
+    current = '171 set_at'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32)
@@ -2890,8 +3156,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_161()
-    current = '161 set_at'
+  subroutine case_172()
+    current = '172 set_at'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32)
@@ -2904,8 +3170,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_162()
-    current = '162 masked_select'
+  subroutine case_173()
+    current = '173 masked_select'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
@@ -2927,8 +3193,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_163()
-    current = '163 nonzero'
+  subroutine case_174()
+    current = '174 nonzero'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0], size=[integer :: 3, 4], dtype=dtype_bool)
@@ -2940,8 +3206,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_164()
-    current = '164 one_hot'
+  subroutine case_175()
+    current = '175 one_hot'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0], size=[integer :: 3], dtype=dtype_int64)
@@ -2953,8 +3219,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_165()
-    current = '165 tril'
+  subroutine case_176()
+    current = '176 tril'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
@@ -2972,8 +3238,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_166()
-    current = '166 triu'
+  subroutine case_177()
+    current = '177 triu'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32)
@@ -2985,8 +3251,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_167()
-    current = '167 eye_'
+  subroutine case_178()
+    current = '178 eye_'
     block
     type(tensor) :: a_tensor
     a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -2995,8 +3261,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_168()
-    current = '168 dirac_'
+  subroutine case_179()
+    current = '179 dirac_'
     block
     type(tensor) :: a_tensor
     a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 4, 2, 3], dtype=dtype_float32)
@@ -3005,8 +3271,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_169()
-    current = '169 xavier_uniform_'
+  subroutine case_180()
+    current = '180 xavier_uniform_'
     block
     type(tensor) :: a_tensor
     a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 4, 2, 3], dtype=dtype_float32)
@@ -3015,8 +3281,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_170()
-    current = '170 xavier_uniform_'
+  subroutine case_181()
+    current = '181 xavier_uniform_'
     block
     type(tensor) :: a_tensor
     a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0], size=[integer :: 3], dtype=dtype_float32)
@@ -3025,8 +3291,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_171()
-    current = '171 xavier_normal_'
+  subroutine case_182()
+    current = '182 xavier_normal_'
     block
     type(tensor) :: a_tensor
     a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 4, 2, 3], dtype=dtype_float32)
@@ -3035,8 +3301,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_172()
-    current = '172 xavier_normal_'
+  subroutine case_183()
+    current = '183 xavier_normal_'
     block
     type(tensor) :: a_tensor
     a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0], size=[integer :: 3], dtype=dtype_float32)
@@ -3045,8 +3311,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_173()
-    current = '173 orthogonal_'
+  subroutine case_184()
+    current = '184 orthogonal_'
     block
     type(tensor) :: a_tensor
     a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 4, 2, 3], dtype=dtype_float32)
@@ -3055,8 +3321,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_174()
-    current = '174 orthogonal_'
+  subroutine case_185()
+    current = '185 orthogonal_'
     block
     type(tensor) :: a_tensor
     a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0], size=[integer :: 3], dtype=dtype_float32)
@@ -3065,8 +3331,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_175()
-    current = '175 kaiming_uniform_'
+  subroutine case_186()
+    current = '186 kaiming_uniform_'
     block
     type(tensor) :: a_tensor
     a_tensor = from_numbers([real(real64) :: ], size=[integer :: 0, 2], dtype=dtype_float32)
@@ -3075,8 +3341,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_176()
-    current = '176 kaiming_uniform_'
+  subroutine case_187()
+    current = '187 kaiming_uniform_'
     block
     type(tensor) :: a_tensor
     a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 4, 2, 3], dtype=dtype_float32)
@@ -3085,8 +3351,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_177()
-    current = '177 kaiming_uniform_'
+  subroutine case_188()
+    current = '188 kaiming_uniform_'
     block
     type(tensor) :: a_tensor
     a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 4, 2, 3], dtype=dtype_float32)
@@ -3095,8 +3361,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_178()
-    current = '178 kaiming_normal_'
+  subroutine case_189()
+    current = '189 kaiming_normal_'
     block
     type(tensor) :: a_tensor
     a_tensor = from_numbers([real(real64) :: ], size=[integer :: 0, 2], dtype=dtype_float32)
@@ -3105,8 +3371,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_179()
-    current = '179 kaiming_normal_'
+  subroutine case_190()
+    current = '190 kaiming_normal_'
     block
     type(tensor) :: a_tensor
     a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 4, 2, 3], dtype=dtype_float32)
@@ -3115,8 +3381,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_180()
-    current = '180 kaiming_normal_'
+  subroutine case_191()
+    current = '191 kaiming_normal_'
     block
     type(tensor) :: a_tensor
     a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 4, 2, 3], dtype=dtype_float32)
@@ -3125,8 +3391,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_181()
-    current = '181 trunc_normal_'
+  subroutine case_192()
+    current = '192 trunc_normal_'
     block
     type(tensor) :: a_tensor
     a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 4, 2, 3], dtype=dtype_float32)
@@ -3135,8 +3401,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_182()
-    current = '182 sparse_'
+  subroutine case_193()
+    current = '193 sparse_'
     block
     type(tensor) :: a_tensor
     a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3145,8 +3411,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_183()
-    current = '183 sparse_'
+  subroutine case_194()
+    current = '194 sparse_'
     block
     type(tensor) :: a_tensor
     a_tensor = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0], size=[integer :: 3], dtype=dtype_float32)
@@ -3155,8 +3421,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_184()
-    current = '184 matmul'
+  subroutine case_195()
+    current = '195 matmul'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3172,8 +3438,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_185()
-    current = '185 sum'
+  subroutine case_196()
+    current = '196 sum'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3185,8 +3451,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_186()
-    current = '186 reshape'
+  subroutine case_197()
+    current = '197 reshape'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3198,8 +3464,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_187()
-    current = '187 add'
+  subroutine case_198()
+    current = '198 add'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3215,8 +3481,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_188()
-    current = '188 narrow'
+  subroutine case_199()
+    current = '199 narrow'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3228,8 +3494,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_189()
-    current = '189 view'
+  subroutine case_200()
+    current = '200 view'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3241,8 +3507,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_190()
-    current = '190 softmax'
+  subroutine case_201()
+    current = '201 softmax'
     block
     type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3254,8 +3520,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_191()
-    current = '191 operator'
+  subroutine case_202()
+    current = '202 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3271,8 +3537,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_192()
-    current = '192 operator'
+  subroutine case_203()
+    current = '203 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3284,8 +3550,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_193()
-    current = '193 operator'
+  subroutine case_204()
+    current = '204 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3301,8 +3567,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_194()
-    current = '194 operator'
+  subroutine case_205()
+    current = '205 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3314,8 +3580,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_195()
-    current = '195 operator'
+  subroutine case_206()
+    current = '206 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3331,8 +3597,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_196()
-    current = '196 operator'
+  subroutine case_207()
+    current = '207 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3344,8 +3610,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_197()
-    current = '197 operator'
+  subroutine case_208()
+    current = '208 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3361,8 +3627,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_198()
-    current = '198 operator'
+  subroutine case_209()
+    current = '209 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3374,8 +3640,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_199()
-    current = '199 operator'
+  subroutine case_210()
+    current = '210 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3391,8 +3657,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_200()
-    current = '200 operator'
+  subroutine case_211()
+    current = '211 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3404,8 +3670,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_201()
-    current = '201 operator'
+  subroutine case_212()
+    current = '212 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3417,8 +3683,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_202()
-    current = '202 operator'
+  subroutine case_213()
+    current = '213 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3430,8 +3696,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_203()
-    current = '203 operator'
+  subroutine case_214()
+    current = '214 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3443,8 +3709,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_204()
-    current = '204 operator'
+  subroutine case_215()
+    current = '215 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3456,8 +3722,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_205()
-    current = '205 operator'
+  subroutine case_216()
+    current = '216 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3469,8 +3735,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_206()
-    current = '206 operator'
+  subroutine case_217()
+    current = '217 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3486,8 +3752,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_207()
-    current = '207 operator'
+  subroutine case_218()
+    current = '218 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3499,8 +3765,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_208()
-    current = '208 operator'
+  subroutine case_219()
+    current = '219 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3516,8 +3782,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_209()
-    current = '209 operator'
+  subroutine case_220()
+    current = '220 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3529,8 +3795,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_210()
-    current = '210 operator'
+  subroutine case_221()
+    current = '221 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3546,8 +3812,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_211()
-    current = '211 operator'
+  subroutine case_222()
+    current = '222 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3559,8 +3825,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_212()
-    current = '212 operator'
+  subroutine case_223()
+    current = '223 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3576,8 +3842,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_213()
-    current = '213 operator'
+  subroutine case_224()
+    current = '224 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3589,8 +3855,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_214()
-    current = '214 operator'
+  subroutine case_225()
+    current = '225 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3606,8 +3872,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_215()
-    current = '215 operator'
+  subroutine case_226()
+    current = '226 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3619,8 +3885,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_216()
-    current = '216 operator'
+  subroutine case_227()
+    current = '227 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3636,8 +3902,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_217()
-    current = '217 operator'
+  subroutine case_228()
+    current = '228 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3649,8 +3915,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_218()
-    current = '218 operator'
+  subroutine case_229()
+    current = '229 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
@@ -3662,8 +3928,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_219()
-    current = '219 operator'
+  subroutine case_230()
+    current = '230 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
@@ -3679,8 +3945,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_220()
-    current = '220 operator'
+  subroutine case_231()
+    current = '231 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
@@ -3692,8 +3958,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_221()
-    current = '221 operator'
+  subroutine case_232()
+    current = '232 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
@@ -3709,8 +3975,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_222()
-    current = '222 operator'
+  subroutine case_233()
+    current = '233 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
@@ -3722,8 +3988,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_223()
-    current = '223 operator'
+  subroutine case_234()
+    current = '234 operator'
     block
     type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
@@ -3735,8 +4001,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_224()
-    current = '224 operator'
+  subroutine case_235()
+    current = '235 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
@@ -3748,8 +4014,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_225()
-    current = '225 operator'
+  subroutine case_236()
+    current = '236 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
@@ -3761,8 +4027,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_226()
-    current = '226 operator'
+  subroutine case_237()
+    current = '237 operator'
     block
     type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
@@ -3774,8 +4040,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_227()
-    current = '227 errors'
+  subroutine case_238()
+    current = '238 errors'
     block
     type(tensor) :: a_x
     a_x = ones([2, 3])
@@ -3812,8 +4078,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_228()
-    current = '228 values of no kind that fits'
+  subroutine case_239()
+    current = '239 values of no kind that fits'
     block
     type(tensor) :: a_x
     a_x = ones([2, 3])
@@ -3863,8 +4129,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_229()
-    current = '229 what is not given is the default'
+  subroutine case_240()
+    current = '240 what is not given is the default'
     block
     type(module) :: a_whole
     a_whole = nn_linear(3, 2)
@@ -3944,8 +4210,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_230()
-    current = '230 numbers keep their kind'
+  subroutine case_241()
+    current = '241 numbers keep their kind'
     block
     type(tensor) :: a_big
     a_big = full([1], 1099511627777_int64)
@@ -3975,8 +4241,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_231()
-    current = '231 lists longer than a frame'
+  subroutine case_242()
+    current = '242 lists longer than a frame'
     block
     type(tensor) :: a_x
     a_x = arange(0, 100)
@@ -4002,8 +4268,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_232()
-    current = '232 arrays'
+  subroutine case_243()
+    current = '243 arrays'
     block
     real(real32), dimension(2, 3) :: a_matrix
     a_matrix = reshape([real(real32) :: 1, 3, 5, 2, 4, 6], [2, 3], order=[2, 1])
@@ -4114,8 +4380,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_233()
-    current = '233 gradients'
+  subroutine case_244()
+    current = '244 gradients'
     block
     type(tensor) :: a_x
     a_x = from_numbers([real(real64) :: 1.0d0, 2.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
@@ -4171,8 +4437,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_234()
-    current = '234 what is in force'
+  subroutine case_245()
+    current = '245 what is in force'
     block
     type(tensor) :: a_x
     a_x = from_numbers([real(real64) :: 1.0d0, 2.0d0, 3.0d0, 4.0d0], size=[integer :: 2, 2], dtype=dtype_float32, requires_grad=.true.)
@@ -4198,8 +4464,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_235()
-    current = '235 hooks'
+  subroutine case_246()
+    current = '246 hooks'
     block
     type(tensor) :: a_x
     a_x = from_numbers([real(real64) :: 2.0d0, 3.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
@@ -4259,8 +4525,8 @@ contains
     call expect(a_grad, dtype_float32, [integer :: 2], [real(real64) :: 1.0d0, 1.0d0])
   end subroutine
 
-  subroutine case_236()
-    current = '236 a function of one''s own'
+  subroutine case_247()
+    current = '247 a function of one''s own'
     block
     type(tensor) :: a_x
     a_x = from_numbers([real(real64) :: 2.0d0, 3.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
@@ -4305,8 +4571,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_237()
-    current = '237 modules'
+  subroutine case_248()
+    current = '248 modules'
     block
     type(module) :: a_net
     a_net = nn_sequential()
@@ -4351,8 +4617,125 @@ contains
     end block
   end subroutine
 
-  subroutine case_238()
-    current = '238 an optimizer'
+  subroutine case_249()
+    current = '249 a copy of a module'
+    block
+    type(module) :: a_linear
+    a_linear = nn_linear(2, 1, bias=.false.)
+    block
+    type(tensor), allocatable, dimension(:) :: a_weights
+    a_weights = a_linear%parameters()
+    block
+    type(tensor) :: a_weight
+    a_weight = detach(a_weights(1))
+    call fill_(a_weight, 0.5d0)
+    call a_linear%requires_grad_(requires_grad=.false.)
+    call a_linear%train(mode=.false.)
+    block
+    type(module) :: a_copy
+    a_copy = a_linear%clone()
+    block
+    character(:), allocatable :: a_kind
+    a_kind = a_copy%kind()
+    call expect_true(a_kind == 'Linear', 'a value')
+    block
+    logical :: a_training
+    a_training = a_copy%is_training()
+    call expect_true(a_training .eqv. .false., 'a value')
+    block
+    type(tensor), allocatable, dimension(:) :: a_copies
+    a_copies = a_copy%parameters()
+    block
+    logical :: a_wants
+    a_wants = a_copies(1)%requires_grad()
+    call expect_true(a_wants .eqv. .false., 'a value')
+    call fill_(a_copies(1), 2)
+    call expect(a_copies(1), dtype_float32, [integer :: 1, 2], [real(real64) :: 2.0d0, 2.0d0])
+    call expect(a_weight, dtype_float32, [integer :: 1, 2], [real(real64) :: 0.5d0, 0.5d0])
+    block
+    type(module) :: a_stack
+    a_stack = nn_transformer_encoder(a_linear, 0)
+    block
+    type(tensor) :: a_x
+    a_x = from_numbers([real(real64) :: 1.0d0, 2.0d0], size=[integer :: 1, 2], dtype=dtype_float32)
+    block
+    type(tensor) :: result
+    result = a_stack%forward(a_x, stat=stat, errmsg=message)
+    call expect_error('index 0 is out of range')
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+  end subroutine
+
+  subroutine case_250()
+    current = '250 packed sequences through a layer'
+    block
+    type(tensor) :: a_long
+    a_long = from_numbers([real(real64) :: 1.0d0, 2.0d0, 3.0d0], size=[integer :: 3, 1], dtype=dtype_float32)
+    block
+    type(tensor) :: a_short
+    a_short = from_numbers([real(real64) :: 4.0d0], size=[integer :: 1, 1], dtype=dtype_float32)
+    block
+    type(tensor) :: a_data
+    block
+    type(tensor) :: a_batch_sizes
+    block
+    type(tensor) :: a_sorted_indices
+    block
+    type(tensor) :: a_unsorted_indices
+    call pack_sequence([a_short, a_long], a_data, a_batch_sizes, a_sorted_indices, a_unsorted_indices, enforce_sorted=.false.)
+    call expect(a_sorted_indices, dtype_int64, [integer :: 2], [real(real64) :: 1.0d0, 0.0d0])
+    block
+    type(module) :: a_rnn
+    a_rnn = nn_rnn(1, 1, nonlinearity='relu', bias=.false.)
+    block
+    type(tensor), allocatable, dimension(:) :: a_weights
+    a_weights = a_rnn%parameters()
+    block
+    type(tensor) :: a_of_input
+    a_of_input = detach(a_weights(1))
+    call fill_(a_of_input, 2)
+    block
+    type(tensor) :: a_of_state
+    a_of_state = detach(a_weights(2))
+    call fill_(a_of_state, 1)
+    block
+    type(tensor) :: a_state
+    a_state = from_numbers([real(real64) :: 10.0d0, 20.0d0], size=[integer :: 1, 2, 1], dtype=dtype_float32)
+    block
+    type(tensor), allocatable, dimension(:) :: a_outputs
+    a_outputs = a_rnn%forward_outputs([a_data, a_batch_sizes, a_sorted_indices, a_unsorted_indices, a_state])
+    call expect(a_outputs(1), dtype_float32, [integer :: 4, 1], [real(real64) :: 22.0d0, 18.0d0, 26.0d0, 32.0d0])
+    call expect(a_outputs(2), dtype_float32, [integer :: 1, 2, 1], [real(real64) :: 18.0d0, 32.0d0])
+    block
+    type(tensor), allocatable, dimension(:) :: result
+    result = a_rnn%forward_outputs([a_data, a_batch_sizes, a_sorted_indices, a_unsorted_indices, a_state, a_state], stat=stat, errmsg=message)
+    call expect_error('RNN.forward takes 5 inputs, but 6 were given')
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+  end subroutine
+
+  subroutine case_251()
+    current = '251 an optimizer'
     block
     type(tensor) :: a_x
     a_x = from_numbers([real(real64) :: 1.0d0, 2.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
@@ -4392,8 +4775,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_239()
-    current = '239 files'
+  subroutine case_252()
+    current = '252 files'
     block
     type(tensor) :: a_x
     a_x = arange(0, 3)
@@ -4460,8 +4843,8 @@ contains
     a_stop = .false.
   end subroutine
 
-  subroutine case_240()
-    current = '240 threads'
+  subroutine case_253()
+    current = '253 threads'
     block
     type(tensor) :: a_common
     a_common = full([64, 64], 2.0d0)
@@ -4506,8 +4889,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_241()
-    current = '241 garbage does not pile up'
+  subroutine case_254()
+    current = '254 garbage does not pile up'
     call reset_peak_memory_stats()
     block
     integer :: i
@@ -4533,8 +4916,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_242()
-    current = '242 garbage does not pile up on any device'
+  subroutine case_255()
+    current = '255 garbage does not pile up on any device'
     block
     integer :: i
     do i = 1, 400
@@ -4819,5 +5202,18 @@ program conformance_test
   call case_240()
   call case_241()
   call case_242()
+  call case_243()
+  call case_244()
+  call case_245()
+  call case_246()
+  call case_247()
+  call case_248()
+  call case_249()
+  call case_250()
+  call case_251()
+  call case_252()
+  call case_253()
+  call case_254()
+  call case_255()
   print '(a)', 'passed'
 end program

@@ -2,12 +2,12 @@
 program models
   use check
   implicit none
-  call try_model('208', models_lenet(num_classes=3))
-  call try_model('209', models_resnet18(num_classes=3))
-  call try_model('210', models_mobilenet_v2(num_classes=3, dropout=0.3d0))
-  call try_model('211', models_vit_b_16(num_classes=3, image_size=32, patch_size=16, num_layers=2, num_heads=2, hidden_dim=8, mlp_dim=12, dropout=0.3d0))
-  call try_model('212', models_gpt2(vocabulary=11, context=9, width=12, layers=2, heads=3, dropout=0.3d0))
-  call try_model('213', models_lstm_lm(11, width=6, hidden=5, layers=2, dropout=0.3d0))
+  call try_model('218', models_lenet(num_classes=3))
+  call try_model('219', models_resnet18(num_classes=3))
+  call try_model('220', models_mobilenet_v2(num_classes=3, dropout=0.3d0))
+  call try_model('221', models_vit_b_16(num_classes=3, image_size=32, patch_size=16, num_layers=2, num_heads=2, hidden_dim=8, mlp_dim=12, dropout=0.3d0))
+  call try_model('222', models_gpt2(vocabulary=11, context=9, width=12, layers=2, heads=3, dropout=0.3d0))
+  call try_model('223', models_lstm_lm(11, width=6, hidden=5, layers=2, dropout=0.3d0))
 contains
   subroutine try_model(row, a_layer)
     character(*), intent(in) :: row

@@ -1205,7 +1205,112 @@ func Test139_embedding(t *testing.T) {
 	expect(t, dt.Must(a_weight.Grad()), dt.Float32, []int{5, 2}, []float64{0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0})
 }
 
-func Test140_mse_loss(t *testing.T) {
+func Test140_pad_sequence(t *testing.T) {
+	a_sequences0 := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{2, 2}, Dtype: dt.Float32}))
+	a_sequences1 := dt.Must(dt.FromNumbers([]float64{0.5, 4.0, 2.0, 5.5, 3.5, 1.5}, dt.FromNumbersOptions{Size: []int{3, 2}, Dtype: dt.Float32}))
+	result, err := dt.PadSequence([]*dt.Tensor{a_sequences0, a_sequences1})
+	check(t, err)
+	expect(t, result, dt.Float32, []int{3, 2, 2}, []float64{-1.25, 2.25, 0.5, 4.0, 0.25, 3.75, 2.0, 5.5, 0.0, 0.0, 3.5, 1.5})
+}
+
+func Test141_pad_sequence(t *testing.T) {
+	a_sequences0 := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{2, 2}, Dtype: dt.Float32}))
+	a_sequences1 := dt.Must(dt.FromNumbers([]float64{0.5, 4.0, 2.0, 5.5, 3.5, 1.5}, dt.FromNumbersOptions{Size: []int{3, 2}, Dtype: dt.Float32}))
+	result, err := dt.PadSequence([]*dt.Tensor{a_sequences0, a_sequences1}, dt.PadSequenceOptions{BatchFirst: true, PaddingValue: 0.5, PaddingSide: "left"})
+	check(t, err)
+	expect(t, result, dt.Float32, []int{2, 3, 2}, []float64{0.5, 0.5, -1.25, 2.25, 0.25, 3.75, 0.5, 4.0, 2.0, 5.5, 3.5, 1.5})
+}
+
+func Test142_unpad_sequence(t *testing.T) {
+	a_padded_sequences := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{4, 3, 2}, Dtype: dt.Float32}))
+	a_lengths := dt.Must(dt.FromNumbers([]float64{2, 4, 1}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Int64}))
+	result, err := dt.UnpadSequence(a_padded_sequences, a_lengths)
+	check(t, err)
+	same(t, len(result), 3)
+	expect(t, result[0], dt.Float32, []int{2, 2}, []float64{-1.25, 2.25, 3.25, 1.25})
+	expect(t, result[1], dt.Float32, []int{4, 2}, []float64{0.25, 3.75, -0.75, 2.75, 3.75, 1.75, 2.75, 0.75})
+	expect(t, result[2], dt.Float32, []int{1, 2}, []float64{1.75, -0.25})
+}
+
+func Test143_pack_padded_sequence(t *testing.T) {
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{4, 3, 2}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_lengths := dt.Must(dt.FromNumbers([]float64{2, 4, 1}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Int64}))
+	data, batch_sizes, sorted_indices, unsorted_indices, err := dt.PackPaddedSequence(a_input, a_lengths, dt.PackPaddedSequenceOptions{EnforceSorted: dt.P(false)})
+	check(t, err)
+	expect(t, data, dt.Float32, []int{7, 2}, []float64{0.25, 3.75, -1.25, 2.25, 1.75, -0.25, -0.75, 2.75, 3.25, 1.25, 3.75, 1.75, 2.75, 0.75})
+	expect(t, batch_sizes, dt.Int64, []int{4}, []float64{3, 2, 1, 1})
+	expect(t, sorted_indices, dt.Int64, []int{3}, []float64{1, 0, 2})
+	expect(t, unsorted_indices, dt.Int64, []int{3}, []float64{1, 0, 2})
+	check(t, dt.Must(data.Sum()).Backward())
+	expect(t, dt.Must(a_input.Grad()), dt.Float32, []int{4, 3, 2}, []float64{1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0})
+}
+
+func Test144_pack_sequence(t *testing.T) {
+	a_sequences0 := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{2, 2}, Dtype: dt.Float32}))
+	a_sequences1 := dt.Must(dt.FromNumbers([]float64{0.5, 4.0, 2.0, 5.5, 3.5, 1.5}, dt.FromNumbersOptions{Size: []int{3, 2}, Dtype: dt.Float32}))
+	data, batch_sizes, sorted_indices, unsorted_indices, err := dt.PackSequence([]*dt.Tensor{a_sequences0, a_sequences1}, dt.PackSequenceOptions{EnforceSorted: dt.P(false)})
+	check(t, err)
+	expect(t, data, dt.Float32, []int{5, 2}, []float64{0.5, 4.0, -1.25, 2.25, 2.0, 5.5, 0.25, 3.75, 3.5, 1.5})
+	expect(t, batch_sizes, dt.Int64, []int{3}, []float64{2, 2, 1})
+	expect(t, sorted_indices, dt.Int64, []int{2}, []float64{1, 0})
+	expect(t, unsorted_indices, dt.Int64, []int{2}, []float64{1, 0})
+}
+
+func Test145_pad_packed_sequence(t *testing.T) {
+	a_data := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{6}, Dtype: dt.Float32}))
+	a_batch_sizes := dt.Must(dt.FromNumbers([]float64{3, 2, 1}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Int64}))
+	padded, lengths, err := dt.PadPackedSequence(a_data, a_batch_sizes)
+	check(t, err)
+	expect(t, padded, dt.Float32, []int{3, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, 0.0, -0.25, 0.0, 0.0})
+	expect(t, lengths, dt.Int64, []int{3}, []float64{3, 2, 1})
+}
+
+func Test146_pad_packed_sequence(t *testing.T) {
+	a_data := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{6, 2}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_batch_sizes := dt.Must(dt.FromNumbers([]float64{3, 2, 1}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Int64}))
+	a_unsorted_indices := dt.Must(dt.FromNumbers([]float64{2, 0, 1}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Int64}))
+	padded, lengths, err := dt.PadPackedSequence(a_data, a_batch_sizes, dt.PadPackedSequenceOptions{UnsortedIndices: a_unsorted_indices, BatchFirst: true, PaddingValue: -1.0, TotalLength: dt.P(4)})
+	check(t, err)
+	expect(t, padded, dt.Float32, []int{3, 4, 2}, []float64{1.75, -0.25, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.25, 2.25, 3.25, 1.25, 0.75, -1.25, -1.0, -1.0, 0.25, 3.75, -0.75, 2.75, -1.0, -1.0, -1.0, -1.0})
+	expect(t, lengths, dt.Int64, []int{3}, []float64{1, 3, 2})
+	check(t, dt.Must(padded.Sum()).Backward())
+	expect(t, dt.Must(a_data.Grad()), dt.Float32, []int{6, 2}, []float64{1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0})
+}
+
+func Test147_unpack_sequence(t *testing.T) {
+	a_data := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{6, 2}, Dtype: dt.Float32}))
+	a_batch_sizes := dt.Must(dt.FromNumbers([]float64{3, 2, 1}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Int64}))
+	a_unsorted_indices := dt.Must(dt.FromNumbers([]float64{2, 0, 1}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Int64}))
+	result, err := dt.UnpackSequence(a_data, a_batch_sizes, dt.UnpackSequenceOptions{UnsortedIndices: a_unsorted_indices})
+	check(t, err)
+	same(t, len(result), 3)
+	expect(t, result[0], dt.Float32, []int{1, 2}, []float64{1.75, -0.25})
+	expect(t, result[1], dt.Float32, []int{3, 2}, []float64{-1.25, 2.25, 3.25, 1.25, 0.75, -1.25})
+	expect(t, result[2], dt.Float32, []int{2, 2}, []float64{0.25, 3.75, -0.75, 2.75})
+}
+
+func Test148_pack_padded_sequence(t *testing.T) {
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{4, 3, 2}, Dtype: dt.Float32}))
+	a_lengths := dt.Must(dt.FromNumbers([]float64{2, 4, 1}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Int64}))
+	_, _, _, _, err := dt.PackPaddedSequence(a_input, a_lengths)
+	expectError(t, err, "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability.")
+}
+
+func Test149_pack_sequence(t *testing.T) {
+	a_sequences0 := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{2, 2}, Dtype: dt.Float32}))
+	a_sequences1 := dt.Must(dt.FromNumbers([]float64{0.5, 4.0, 2.0, 5.5, 3.5, 1.5}, dt.FromNumbersOptions{Size: []int{3, 2}, Dtype: dt.Float32}))
+	_, _, _, _, err := dt.PackSequence([]*dt.Tensor{a_sequences0, a_sequences1})
+	expectError(t, err, "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability.")
+}
+
+func Test150_pad_packed_sequence(t *testing.T) {
+	a_data := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{6}, Dtype: dt.Float32}))
+	a_batch_sizes := dt.Must(dt.FromNumbers([]float64{3, 2, 1}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Int64}))
+	_, _, err := dt.PadPackedSequence(a_data, a_batch_sizes, dt.PadPackedSequenceOptions{TotalLength: dt.P(2)})
+	expectError(t, err, "Expected total_length to be at least the length of the longest sequence in input, but got total_length=2 and max sequence length being 3")
+}
+
+func Test151_mse_loss(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_target := dt.Must(dt.FromNumbers([]float64{0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32}))
 	result, err := dt.MseLoss(a_input, a_target, dt.MseLossOptions{Reduction: dt.ReductionMean})
@@ -1215,7 +1320,7 @@ func Test140_mse_loss(t *testing.T) {
 	expect(t, dt.Must(a_input.Grad()), dt.Float32, []int{4, 3}, []float64{-0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408})
 }
 
-func Test141_cross_entropy(t *testing.T) {
+func Test152_cross_entropy(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_target := dt.Must(dt.FromNumbers([]float64{0, 0, 0, 0}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Int64}))
 	result, err := dt.CrossEntropy(a_input, a_target, dt.CrossEntropyOptions{Reduction: dt.ReductionMean})
@@ -1225,7 +1330,7 @@ func Test141_cross_entropy(t *testing.T) {
 	expect(t, dt.Must(a_input.Grad()), dt.Float32, []int{4, 3}, []float64{-0.24352283775806427, 0.21449419856071472, 0.0290286336094141, -0.033296674489974976, 0.029327604919672012, 0.003969058860093355, -0.033296674489974976, 0.029327604919672012, 0.003969058860093355, -0.033296674489974976, 0.029327604919672012, 0.003969058860093355})
 }
 
-func Test142_mse_loss(t *testing.T) {
+func Test153_mse_loss(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_target := dt.Must(dt.FromNumbers([]float64{0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32}))
 	result, err := dt.MseLoss(a_input, a_target, dt.MseLossOptions{Reduction: dt.ReductionSum})
@@ -1235,7 +1340,7 @@ func Test142_mse_loss(t *testing.T) {
 	expect(t, dt.Must(a_input.Grad()), dt.Float32, []int{4, 3}, []float64{-2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5})
 }
 
-func Test143_cross_entropy(t *testing.T) {
+func Test154_cross_entropy(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_target := dt.Must(dt.FromNumbers([]float64{0, 0, 0, 0}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Int64}))
 	result, err := dt.CrossEntropy(a_input, a_target, dt.CrossEntropyOptions{Reduction: dt.ReductionSum})
@@ -1245,7 +1350,7 @@ func Test143_cross_entropy(t *testing.T) {
 	expect(t, dt.Must(a_input.Grad()), dt.Float32, []int{4, 3}, []float64{-0.9740913510322571, 0.8579767942428589, 0.1161145344376564, -0.1331866979598999, 0.11731041967868805, 0.01587623544037342, -0.1331866979598999, 0.11731041967868805, 0.01587623544037342, -0.1331866979598999, 0.11731041967868805, 0.01587623544037342})
 }
 
-func Test144_mse_loss(t *testing.T) {
+func Test155_mse_loss(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_target := dt.Must(dt.FromNumbers([]float64{0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32}))
 	result, err := dt.MseLoss(a_input, a_target, dt.MseLossOptions{Reduction: dt.ReductionNone})
@@ -1255,7 +1360,7 @@ func Test144_mse_loss(t *testing.T) {
 	expect(t, dt.Must(a_input.Grad()), dt.Float32, []int{4, 3}, []float64{-2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5})
 }
 
-func Test145_cross_entropy(t *testing.T) {
+func Test156_cross_entropy(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_target := dt.Must(dt.FromNumbers([]float64{0, 0, 0, 0}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Int64}))
 	result, err := dt.CrossEntropy(a_input, a_target, dt.CrossEntropyOptions{Reduction: dt.ReductionNone})
@@ -1265,7 +1370,7 @@ func Test145_cross_entropy(t *testing.T) {
 	expect(t, dt.Must(a_input.Grad()), dt.Float32, []int{4, 3}, []float64{-0.9740913510322571, 0.8579767942428589, 0.1161145344376564, -0.1331866979598999, 0.11731041967868805, 0.01587623544037342, -0.1331866979598999, 0.11731041967868805, 0.01587623544037342, -0.1331866979598999, 0.11731041967868805, 0.01587623544037342})
 }
 
-func Test146_l1_loss(t *testing.T) {
+func Test157_l1_loss(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_target := dt.Must(dt.FromNumbers([]float64{0.125, 3.625, 1.625, 5.125, 3.125, 1.125, 4.625, 2.625, 0.625, 4.125, 2.125, 0.125}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32}))
 	result, err := dt.L1Loss(a_input, a_target)
@@ -1275,7 +1380,7 @@ func Test146_l1_loss(t *testing.T) {
 	expect(t, dt.Must(a_input.Grad()), dt.Float32, []int{4, 3}, []float64{-0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602})
 }
 
-func Test147_cross_entropy(t *testing.T) {
+func Test158_cross_entropy(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_target := dt.Must(dt.FromNumbers([]float64{0, 0, 0, 0}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Int64}))
 	a_weight := dt.Must(dt.FromNumbers([]float64{0.5, 4.0, 2.0}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32}))
@@ -1286,7 +1391,7 @@ func Test147_cross_entropy(t *testing.T) {
 	expect(t, dt.Must(a_input.Grad()), dt.Float32, []int{4, 3}, []float64{-0.21999068558216095, 0.22053343057632446, -0.0005427714204415679, 0.07782969623804092, -0.04178589582443237, -0.03604383394122124, 0.07782969623804092, -0.04178589582443237, -0.03604383394122124, 0.07782969623804092, -0.04178589582443237, -0.03604383394122124})
 }
 
-func Test148_nll_loss(t *testing.T) {
+func Test159_nll_loss(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_target := dt.Must(dt.FromNumbers([]float64{0, 0, 0, 0}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Int64}))
 	result, err := dt.NllLoss(a_input, a_target, dt.NllLossOptions{IgnoreIndex: dt.P(1)})
@@ -1296,7 +1401,7 @@ func Test148_nll_loss(t *testing.T) {
 	expect(t, dt.Must(a_input.Grad()), dt.Float32, []int{4, 3}, []float64{-0.25, 0.0, 0.0, -0.25, 0.0, 0.0, -0.25, 0.0, 0.0, -0.25, 0.0, 0.0})
 }
 
-func Test149_binary_cross_entropy(t *testing.T) {
+func Test160_binary_cross_entropy(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{0.21875, 0.90625, 0.5625, 0.984375, 0.859375, 0.4375}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_target := dt.Must(dt.FromNumbers([]float64{0.0, 0.4375, 0.1875, 0.625, 0.375, 0.125}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	result, err := dt.BinaryCrossEntropy(a_input, a_target)
@@ -1306,7 +1411,7 @@ func Test149_binary_cross_entropy(t *testing.T) {
 	expect(t, dt.Must(a_input.Grad()), dt.Float32, []int{2, 3}, []float64{0.21333332359790802, 0.9195402264595032, 0.2539682686328888, 3.8941800594329834, 0.6680135130882263, 0.21164022386074066})
 }
 
-func Test150_binary_cross_entropy_with_logits(t *testing.T) {
+func Test161_binary_cross_entropy_with_logits(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_target := dt.Must(dt.FromNumbers([]float64{0.0, 0.4375, 0.1875, 0.625, 0.375, 0.125}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	a_pos_weight := dt.Must(dt.FromNumbers([]float64{0.5, 4.0, 2.0}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32}))
@@ -1317,7 +1422,7 @@ func Test150_binary_cross_entropy_with_logits(t *testing.T) {
 	expect(t, dt.Must(a_input.Grad()), dt.Float32, []int{2, 3}, []float64{0.03711668774485588, 0.05700071528553963, 0.048764098435640335, 0.05986718460917473, 0.05173325538635254, 0.040425240993499756})
 }
 
-func Test151_index(t *testing.T) {
+func Test162_index(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_indices0 := dt.Must(dt.FromNumbers([]float64{2, 0}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Int64}))
 	a_indices1 := dt.Must(dt.FromNumbers([]float64{1, -1}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Int64}))
@@ -1328,7 +1433,7 @@ func Test151_index(t *testing.T) {
 	expect(t, dt.Must(a_input.Grad()), dt.Float32, []int{3, 4}, []float64{0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0})
 }
 
-func Test152_index_select(t *testing.T) {
+func Test163_index_select(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_index := dt.Must(dt.FromNumbers([]float64{3, 0, 3}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Int64}))
 	result, err := a_input.IndexSelect(1, a_index)
@@ -1338,7 +1443,7 @@ func Test152_index_select(t *testing.T) {
 	expect(t, dt.Must(a_input.Grad()), dt.Float32, []int{3, 4}, []float64{1.0, 0.0, 0.0, 2.0, 1.0, 0.0, 0.0, 2.0, 1.0, 0.0, 0.0, 2.0})
 }
 
-func Test153_gather(t *testing.T) {
+func Test164_gather(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_index := dt.Must(dt.FromNumbers([]float64{0, 1, 2, 3, 1, 1}, dt.FromNumbersOptions{Size: []int{3, 2}, Dtype: dt.Int64}))
 	result, err := a_input.Gather(1, a_index)
@@ -1348,7 +1453,7 @@ func Test153_gather(t *testing.T) {
 	expect(t, dt.Must(a_input.Grad()), dt.Float32, []int{3, 4}, []float64{1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 2.0, 0.0, 0.0})
 }
 
-func Test154_scatter(t *testing.T) {
+func Test165_scatter(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32}))
 	a_index := dt.Must(dt.FromNumbers([]float64{0, 1, 2, 0}, dt.FromNumbersOptions{Size: []int{2, 2}, Dtype: dt.Int64}))
 	result, err := a_input.Scatter(0, a_index, 7.0)
@@ -1356,7 +1461,7 @@ func Test154_scatter(t *testing.T) {
 	expect(t, result, dt.Float32, []int{3, 4}, []float64{7.0, 7.0, 0.25, 3.75, 1.75, 7.0, 3.25, 1.25, 7.0, 2.75, 0.75, -1.25})
 }
 
-func Test155_scatter_add(t *testing.T) {
+func Test166_scatter_add(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_index := dt.Must(dt.FromNumbers([]float64{0, 0, 2, 3}, dt.FromNumbersOptions{Size: []int{2, 2}, Dtype: dt.Int64}))
 	a_src := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{2, 2}, Dtype: dt.Float32, RequiresGrad: true}))
@@ -1368,7 +1473,7 @@ func Test155_scatter_add(t *testing.T) {
 	expect(t, dt.Must(a_src.Grad()), dt.Float32, []int{2, 2}, []float64{1.0, 1.0, 1.0, 1.0})
 }
 
-func Test156_at(t *testing.T) {
+func Test167_at(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := dt.At(a_input, "1:, ::2")
 	check(t, err)
@@ -1377,14 +1482,14 @@ func Test156_at(t *testing.T) {
 	expect(t, dt.Must(a_input.Grad()), dt.Float32, []int{3, 4}, []float64{0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0})
 }
 
-func Test157_at(t *testing.T) {
+func Test168_at(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32}))
 	result, err := dt.At(a_input, "..., None, -1")
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3, 1}, []float64{3.75, 1.25, -1.25})
 }
 
-func Test158_at(t *testing.T) {
+func Test169_at(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_tensors0 := dt.Must(dt.FromNumbers([]float64{2, 0, 2}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Int64}))
 	result, err := dt.At(a_input, "?, 1", dt.AtOptions{Tensors: []*dt.Tensor{a_tensors0}})
@@ -1394,14 +1499,14 @@ func Test158_at(t *testing.T) {
 	expect(t, dt.Must(a_input.Grad()), dt.Float32, []int{3, 4}, []float64{0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0})
 }
 
-func Test159_set_at(t *testing.T) {
+func Test170_set_at(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32}))
 	result, err := dt.SetAt(a_input, "0, 1:3", 2.5)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3, 4}, []float64{-1.25, 2.5, 2.5, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25})
 }
 
-func Test160_set_at(t *testing.T) {
+func Test171_set_at(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32}))
 	a_value := dt.Must(dt.FromNumbers([]float64{9.0, 12.5, 10.5}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32}))
 	result, err := dt.SetAt(a_input, ":, -1", a_value)
@@ -1409,7 +1514,7 @@ func Test160_set_at(t *testing.T) {
 	expect(t, result, dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 9.0, 1.75, -0.25, 3.25, 12.5, -0.75, 2.75, 0.75, 10.5})
 }
 
-func Test161_set_at(t *testing.T) {
+func Test172_set_at(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32}))
 	a_tensors0 := dt.Must(dt.FromNumbers([]float64{0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Bool}))
 	result, err := dt.SetAt(a_input, "?", 0, dt.SetAtOptions{Tensors: []*dt.Tensor{a_tensors0}})
@@ -1417,7 +1522,7 @@ func Test161_set_at(t *testing.T) {
 	expect(t, result, dt.Float32, []int{3, 4}, []float64{-1.25, 0.0, 0.0, 0.0, 0.0, -0.25, 0.0, 0.0, -0.75, 0.0, 0.0, -1.25})
 }
 
-func Test162_masked_select(t *testing.T) {
+func Test173_masked_select(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_mask := dt.Must(dt.FromNumbers([]float64{0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Bool}))
 	result, err := a_input.MaskedSelect(a_mask)
@@ -1427,21 +1532,21 @@ func Test162_masked_select(t *testing.T) {
 	expect(t, dt.Must(a_input.Grad()), dt.Float32, []int{3, 4}, []float64{0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0})
 }
 
-func Test163_nonzero(t *testing.T) {
+func Test174_nonzero(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Bool}))
 	result, err := a_input.Nonzero()
 	check(t, err)
 	expect(t, result, dt.Int64, []int{8, 2}, []float64{0, 1, 0, 2, 0, 3, 1, 0, 1, 2, 1, 3, 2, 1, 2, 2})
 }
 
-func Test164_one_hot(t *testing.T) {
+func Test175_one_hot(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{0, 3, 1}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Int64}))
 	result, err := dt.OneHot(a_input, dt.OneHotOptions{NumClasses: dt.P(5)})
 	check(t, err)
 	expect(t, result, dt.Int64, []int{3, 5}, []float64{1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0})
 }
 
-func Test165_tril(t *testing.T) {
+func Test176_tril(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Tril(dt.TrilOptions{Diagonal: 1})
 	check(t, err)
@@ -1450,169 +1555,169 @@ func Test165_tril(t *testing.T) {
 	expect(t, dt.Must(a_input.Grad()), dt.Float32, []int{3, 4}, []float64{1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0})
 }
 
-func Test166_triu(t *testing.T) {
+func Test177_triu(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.Triu()
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 0.0, -0.25, 3.25, 1.25, 0.0, 0.0, 0.75, -1.25})
 }
 
-func Test167_eye_(t *testing.T) {
+func Test178_eye_(t *testing.T) {
 	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	result, err := dt.Eye_(a_tensor)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{1.0, 0.0, 0.0, 0.0, 1.0, 0.0})
 }
 
-func Test168_dirac_(t *testing.T) {
+func Test179_dirac_(t *testing.T) {
 	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{4, 2, 3}, Dtype: dt.Float32}))
 	result, err := dt.Dirac_(a_tensor, dt.Dirac_Options{Groups: dt.P(2)})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{4, 2, 3}, []float64{0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0})
 }
 
-func Test169_xavier_uniform_(t *testing.T) {
+func Test180_xavier_uniform_(t *testing.T) {
 	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{4, 2, 3}, Dtype: dt.Float32}))
 	result, err := dt.XavierUniform_(a_tensor, dt.XavierUniform_Options{Gain: dt.P(0.0)})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{4, 2, 3}, []float64{-0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0})
 }
 
-func Test170_xavier_uniform_(t *testing.T) {
+func Test181_xavier_uniform_(t *testing.T) {
 	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32}))
 	_, err := dt.XavierUniform_(a_tensor)
 	expectError(t, err, "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
 }
 
-func Test171_xavier_normal_(t *testing.T) {
+func Test182_xavier_normal_(t *testing.T) {
 	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{4, 2, 3}, Dtype: dt.Float32}))
 	result, err := dt.XavierNormal_(a_tensor, dt.XavierNormal_Options{Gain: dt.P(0.0)})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{4, 2, 3}, []float64{0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0})
 }
 
-func Test172_xavier_normal_(t *testing.T) {
+func Test183_xavier_normal_(t *testing.T) {
 	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32}))
 	_, err := dt.XavierNormal_(a_tensor)
 	expectError(t, err, "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
 }
 
-func Test173_orthogonal_(t *testing.T) {
+func Test184_orthogonal_(t *testing.T) {
 	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{4, 2, 3}, Dtype: dt.Float32}))
 	result, err := dt.Orthogonal_(a_tensor, dt.Orthogonal_Options{Gain: dt.P(0.0)})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{4, 2, 3}, []float64{-0.0, 0.0, 0.0, -0.0, -0.0, -0.0, 0.0, -0.0, -0.0, 0.0, -0.0, -0.0, -0.0, 0.0, -0.0, 0.0, -0.0, 0.0, 0.0, -0.0, -0.0, -0.0, -0.0, 0.0})
 }
 
-func Test174_orthogonal_(t *testing.T) {
+func Test185_orthogonal_(t *testing.T) {
 	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32}))
 	_, err := dt.Orthogonal_(a_tensor)
 	expectError(t, err, "Only tensors with 2 or more dimensions are supported")
 }
 
-func Test175_kaiming_uniform_(t *testing.T) {
+func Test186_kaiming_uniform_(t *testing.T) {
 	a_tensor := dt.Must(dt.FromNumbers([]float64{}, dt.FromNumbersOptions{Size: []int{0, 2}, Dtype: dt.Float32}))
 	result, err := dt.KaimingUniform_(a_tensor, dt.KaimingUniform_Options{Mode: "fan_out"})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{0, 2}, []float64{})
 }
 
-func Test176_kaiming_uniform_(t *testing.T) {
+func Test187_kaiming_uniform_(t *testing.T) {
 	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{4, 2, 3}, Dtype: dt.Float32}))
 	_, err := dt.KaimingUniform_(a_tensor, dt.KaimingUniform_Options{A: 0.5, Mode: "fan"})
 	expectError(t, err, "Mode fan not supported, please use one of ['fan_in', 'fan_out']")
 }
 
-func Test177_kaiming_uniform_(t *testing.T) {
+func Test188_kaiming_uniform_(t *testing.T) {
 	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{4, 2, 3}, Dtype: dt.Float32}))
 	_, err := dt.KaimingUniform_(a_tensor, dt.KaimingUniform_Options{Nonlinearity: "none"})
 	expectError(t, err, "Unsupported nonlinearity none")
 }
 
-func Test178_kaiming_normal_(t *testing.T) {
+func Test189_kaiming_normal_(t *testing.T) {
 	a_tensor := dt.Must(dt.FromNumbers([]float64{}, dt.FromNumbersOptions{Size: []int{0, 2}, Dtype: dt.Float32}))
 	result, err := dt.KaimingNormal_(a_tensor, dt.KaimingNormal_Options{Mode: "fan_out"})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{0, 2}, []float64{})
 }
 
-func Test179_kaiming_normal_(t *testing.T) {
+func Test190_kaiming_normal_(t *testing.T) {
 	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{4, 2, 3}, Dtype: dt.Float32}))
 	_, err := dt.KaimingNormal_(a_tensor, dt.KaimingNormal_Options{A: 0.5, Mode: "fan"})
 	expectError(t, err, "Mode fan not supported, please use one of ['fan_in', 'fan_out']")
 }
 
-func Test180_kaiming_normal_(t *testing.T) {
+func Test191_kaiming_normal_(t *testing.T) {
 	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{4, 2, 3}, Dtype: dt.Float32}))
 	_, err := dt.KaimingNormal_(a_tensor, dt.KaimingNormal_Options{Nonlinearity: "none"})
 	expectError(t, err, "Unsupported nonlinearity none")
 }
 
-func Test181_trunc_normal_(t *testing.T) {
+func Test192_trunc_normal_(t *testing.T) {
 	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{4, 2, 3}, Dtype: dt.Float32}))
 	result, err := dt.TruncNormal_(a_tensor, dt.TruncNormal_Options{Mean: 0.5, Std: dt.P(2.0), A: dt.P(1.0), B: dt.P(1.0)})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{4, 2, 3}, []float64{1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0})
 }
 
-func Test182_sparse_(t *testing.T) {
+func Test193_sparse_(t *testing.T) {
 	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	result, err := dt.Sparse_(a_tensor, 1.0, dt.Sparse_Options{Std: dt.P(2.0)})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{0.0, 0.0, 0.0, 0.0, 0.0, 0.0})
 }
 
-func Test183_sparse_(t *testing.T) {
+func Test194_sparse_(t *testing.T) {
 	a_tensor := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32}))
 	_, err := dt.Sparse_(a_tensor, 0.5)
 	expectError(t, err, "Only tensors with 2 dimensions are supported")
 }
 
-func Test184_matmul(t *testing.T) {
+func Test195_matmul(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	a_other := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	_, err := a_input.Matmul(a_other)
 	expectError(t, err, "mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)")
 }
 
-func Test185_sum(t *testing.T) {
+func Test196_sum(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	_, err := a_input.Sum(dt.SumOptions{Dim: []int{3}})
 	expectError(t, err, "Dimension out of range (expected to be in range of [-2, 1], but got 3)")
 }
 
-func Test186_reshape(t *testing.T) {
+func Test197_reshape(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	_, err := a_input.Reshape([]int{4, 2})
 	expectError(t, err, "shape '[4, 2]' is invalid for input of size 6")
 }
 
-func Test187_add(t *testing.T) {
+func Test198_add(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	a_other := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Float32}))
 	_, err := a_input.Add(a_other)
 	expectError(t, err, "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1")
 }
 
-func Test188_narrow(t *testing.T) {
+func Test199_narrow(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	_, err := a_input.Narrow(0, 0, 9)
 	expectError(t, err, "start (0) + length (9) exceeds dimension size (2).")
 }
 
-func Test189_view(t *testing.T) {
+func Test200_view(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	_, err := a_input.View([]int{5})
 	expectError(t, err, "shape '[5]' is invalid for input of size 6")
 }
 
-func Test190_softmax(t *testing.T) {
+func Test201_softmax(t *testing.T) {
 	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	_, err := a_input.Softmax(2)
 	expectError(t, err, "Dimension out of range (expected to be in range of [-2, 1], but got 2)")
 }
 
-func Test191_errors(t *testing.T) {
+func Test202_errors(t *testing.T) {
 	a_x, err := dt.Ones([]int{2, 3})
 	check(t, err)
 	{
@@ -1647,7 +1752,7 @@ func Test191_errors(t *testing.T) {
 	}
 }
 
-func Test192_what_is_not_given_is_the_default(t *testing.T) {
+func Test203_what_is_not_given_is_the_default(t *testing.T) {
 	a_whole, err := dt.NnLinear(3, 2)
 	check(t, err)
 	a_names, _, err := a_whole.StateDict()
@@ -1690,7 +1795,7 @@ func Test192_what_is_not_given_is_the_default(t *testing.T) {
 	expect(t, a_twice, dt.Float32, []int{1, 1, 2, 4}, []float64{1, 1, 2, 2, 1, 1, 2, 2})
 }
 
-func Test193_numbers_keep_their_kind(t *testing.T) {
+func Test204_numbers_keep_their_kind(t *testing.T) {
 	a_big, err := dt.Full([]int{1}, 1099511627777)
 	check(t, err)
 	a_integer, err := a_big.Item()
@@ -1708,7 +1813,7 @@ func Test193_numbers_keep_their_kind(t *testing.T) {
 	same(t, a_reals, []float64{-0.5, -0.5})
 }
 
-func Test194_lists_longer_than_a_frame(t *testing.T) {
+func Test205_lists_longer_than_a_frame(t *testing.T) {
 	a_x, err := dt.Arange(0, 100)
 	check(t, err)
 	a_numbers, err := dt.ToInts(a_x)
@@ -1724,7 +1829,7 @@ func Test194_lists_longer_than_a_frame(t *testing.T) {
 	same(t, a_first, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79})
 }
 
-func Test195_gradients(t *testing.T) {
+func Test206_gradients(t *testing.T) {
 	a_x := dt.Must(dt.FromNumbers([]float64{1, 2}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_wants, err := a_x.RequiresGrad()
 	check(t, err)
@@ -1756,7 +1861,7 @@ func Test195_gradients(t *testing.T) {
 	same(t, a_grads[1] == nil, true)
 }
 
-func Test196_what_is_in_force(t *testing.T) {
+func Test207_what_is_in_force(t *testing.T) {
 	a_x := dt.Must(dt.FromNumbers([]float64{1, 2, 3, 4}, dt.FromNumbersOptions{Size: []int{2, 2}, Dtype: dt.Float32, RequiresGrad: true}))
 	check(t, dt.NoGrad(func() error {
 		a_y, err := a_x.Mul(2)
@@ -1791,7 +1896,7 @@ func Test196_what_is_in_force(t *testing.T) {
 	same(t, a_native, 0)
 }
 
-func Test197_hooks(t *testing.T) {
+func Test208_hooks(t *testing.T) {
 	a_x := dt.Must(dt.FromNumbers([]float64{2, 3}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
 	hook1 := func(a_grad *dt.Tensor) (*dt.Tensor, error) {
 		a_more, err := a_grad.Mul(10)
@@ -1827,7 +1932,7 @@ func Test197_hooks(t *testing.T) {
 	expect(t, a_second, dt.Float32, []int{2}, []float64{11, 11})
 }
 
-func Test198_a_hook_that_fails(t *testing.T) {
+func Test209_a_hook_that_fails(t *testing.T) {
 	a_x := dt.Must(dt.FromNumbers([]float64{2, 3}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
 	hook3 := func(a_grad *dt.Tensor) (*dt.Tensor, error) {
 		return nil, errors.New("not today")
@@ -1851,7 +1956,7 @@ func Test198_a_hook_that_fails(t *testing.T) {
 	expect(t, a_grad, dt.Float32, []int{2}, []float64{1, 1})
 }
 
-func Test199_a_function_of_one_s_own(t *testing.T) {
+func Test210_a_function_of_one_s_own(t *testing.T) {
 	a_x := dt.Must(dt.FromNumbers([]float64{2, 3}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_bare, err := a_x.Detach()
 	check(t, err)
@@ -1875,7 +1980,7 @@ func Test199_a_function_of_one_s_own(t *testing.T) {
 	expect(t, a_grad, dt.Float32, []int{2}, []float64{4, 6})
 }
 
-func Test200_modules(t *testing.T) {
+func Test211_modules(t *testing.T) {
 	a_net, err := dt.NnSequential()
 	check(t, err)
 	a_linear, err := dt.NnLinear(3, 2, dt.NnLinearOptions{Bias: dt.P(false)})
@@ -1903,7 +2008,81 @@ func Test200_modules(t *testing.T) {
 	same(t, a_training, false)
 }
 
-func Test201_an_optimizer(t *testing.T) {
+func Test212_a_copy_of_a_module(t *testing.T) {
+	a_linear, err := dt.NnLinear(2, 1, dt.NnLinearOptions{Bias: dt.P(false)})
+	check(t, err)
+	a_weights, err := a_linear.Parameters()
+	check(t, err)
+	a_weight, err := a_weights[0].Detach()
+	check(t, err)
+	{
+		_, err := a_weight.Fill_(0.5)
+		check(t, err)
+	}
+	check(t, a_linear.RequiresGrad_(dt.ModuleRequiresGrad_Options{RequiresGrad: dt.P(false)}))
+	check(t, a_linear.Train(dt.ModuleTrainOptions{Mode: dt.P(false)}))
+	a_copy, err := a_linear.Clone()
+	check(t, err)
+	a_kind, err := a_copy.Kind()
+	check(t, err)
+	same(t, a_kind, "Linear")
+	a_training, err := a_copy.IsTraining()
+	check(t, err)
+	same(t, a_training, false)
+	a_copies, err := a_copy.Parameters()
+	check(t, err)
+	a_wants, err := a_copies[0].RequiresGrad()
+	check(t, err)
+	same(t, a_wants, false)
+	{
+		_, err := a_copies[0].Fill_(2)
+		check(t, err)
+	}
+	expect(t, a_copies[0], dt.Float32, []int{1, 2}, []float64{2, 2})
+	expect(t, a_weight, dt.Float32, []int{1, 2}, []float64{0.5, 0.5})
+	a_stack, err := dt.NnTransformerEncoder(a_linear, 0)
+	check(t, err)
+	a_x := dt.Must(dt.FromNumbers([]float64{1, 2}, dt.FromNumbersOptions{Size: []int{1, 2}, Dtype: dt.Float32}))
+	{
+		_, err := a_stack.Forward(a_x)
+		expectError(t, err, "index 0 is out of range")
+	}
+}
+
+func Test213_packed_sequences_through_a_layer(t *testing.T) {
+	a_long := dt.Must(dt.FromNumbers([]float64{1, 2, 3}, dt.FromNumbersOptions{Size: []int{3, 1}, Dtype: dt.Float32}))
+	a_short := dt.Must(dt.FromNumbers([]float64{4}, dt.FromNumbersOptions{Size: []int{1, 1}, Dtype: dt.Float32}))
+	a_data, a_batch_sizes, a_sorted_indices, a_unsorted_indices, err := dt.PackSequence([]*dt.Tensor{a_short, a_long}, dt.PackSequenceOptions{EnforceSorted: dt.P(false)})
+	check(t, err)
+	expect(t, a_sorted_indices, dt.Int64, []int{2}, []float64{1, 0})
+	a_rnn, err := dt.NnRnn(1, 1, dt.NnRnnOptions{Nonlinearity: "relu", Bias: dt.P(false)})
+	check(t, err)
+	a_weights, err := a_rnn.Parameters()
+	check(t, err)
+	a_of_input, err := a_weights[0].Detach()
+	check(t, err)
+	{
+		_, err := a_of_input.Fill_(2)
+		check(t, err)
+	}
+	a_of_state, err := a_weights[1].Detach()
+	check(t, err)
+	{
+		_, err := a_of_state.Fill_(1)
+		check(t, err)
+	}
+	a_state := dt.Must(dt.FromNumbers([]float64{10, 20}, dt.FromNumbersOptions{Size: []int{1, 2, 1}, Dtype: dt.Float32}))
+	a_outputs, err := a_rnn.ForwardOutputs([]*dt.Tensor{a_data, a_batch_sizes, a_sorted_indices, a_unsorted_indices, a_state})
+	check(t, err)
+	expect(t, a_outputs[0], dt.Float32, []int{4, 1}, []float64{22, 18, 26, 32})
+	expect(t, a_outputs[1], dt.Float32, []int{1, 2, 1}, []float64{18, 32})
+	{
+		_, err := a_rnn.ForwardOutputs([]*dt.Tensor{a_data, a_batch_sizes, a_sorted_indices, a_unsorted_indices, a_state, a_state})
+		expectError(t, err, "RNN.forward takes 5 inputs, but 6 were given")
+	}
+}
+
+func Test214_an_optimizer(t *testing.T) {
 	a_x := dt.Must(dt.FromNumbers([]float64{1, 2}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_sgd, err := dt.OptimSgd([]*dt.Tensor{a_x}, dt.OptimSgdOptions{Lr: dt.P(0.5)})
 	check(t, err)
@@ -1930,7 +2109,7 @@ func Test201_an_optimizer(t *testing.T) {
 	same(t, a_rates, []float64{0.05, 0.30000000000000004})
 }
 
-func Test202_files(t *testing.T) {
+func Test215_files(t *testing.T) {
 	folder := t.TempDir()
 	file := func(name string) string { return folder + "/" + name }
 	a_x, err := dt.Arange(0, 3)
@@ -1978,7 +2157,7 @@ func Test202_files(t *testing.T) {
 	}
 }
 
-func Test203_memory_that_runs_out(t *testing.T) {
+func Test216_memory_that_runs_out(t *testing.T) {
 	hook7 := func(a_bytes int) (bool, error) {
 		return false, errors.New("not today")
 	}
@@ -2006,7 +2185,7 @@ func Test203_memory_that_runs_out(t *testing.T) {
 	}
 }
 
-func Test204_threads(t *testing.T) {
+func Test217_threads(t *testing.T) {
 	a_common, err := dt.Full([]int{64, 64}, 2.0)
 	check(t, err)
 	a_three, err := dt.Ones([]int{3, 1})
@@ -2039,7 +2218,7 @@ func Test204_threads(t *testing.T) {
 	}
 }
 
-func Test205_garbage_does_not_pile_up(t *testing.T) {
+func Test218_garbage_does_not_pile_up(t *testing.T) {
 	check(t, dt.ResetPeakMemoryStats())
 	for i := 0; i < 400; i++ {
 		{
@@ -2054,7 +2233,7 @@ func Test205_garbage_does_not_pile_up(t *testing.T) {
 	same(t, a_peak < 314572800, true)
 }
 
-func Test206_garbage_does_not_pile_up_on_any_device(t *testing.T) {
+func Test219_garbage_does_not_pile_up_on_any_device(t *testing.T) {
 	for i := 0; i < 400; i++ {
 		{
 			_, err := dt.Zeros([]int{512, 512}, dt.ZerosOptions{Device: dt.Device{Type: dt.DeviceTypeCuda, Index: 0}})

@@ -14,12 +14,12 @@ func TestModels(t *testing.T) {
 	if folder == "" {
 		t.Skip("tests/conformance runs this")
 	}
-	tryModel(t, folder+"/208", dt.Must(dt.ModelsLenet(dt.ModelsLenetOptions{NumClasses: dt.P(3)})))
-	tryModel(t, folder+"/209", dt.Must(dt.ModelsResnet18(dt.ModelsResnet18Options{NumClasses: dt.P(3)})))
-	tryModel(t, folder+"/210", dt.Must(dt.ModelsMobilenetV2(dt.ModelsMobilenetV2Options{NumClasses: dt.P(3), Dropout: dt.P(0.3)})))
-	tryModel(t, folder+"/211", dt.Must(dt.ModelsVitB16(dt.ModelsVitB16Options{NumClasses: dt.P(3), ImageSize: dt.P(32), PatchSize: dt.P(16), NumLayers: dt.P(2), NumHeads: dt.P(2), HiddenDim: dt.P(8), MlpDim: dt.P(12), Dropout: 0.3})))
-	tryModel(t, folder+"/212", dt.Must(dt.ModelsGpt2(dt.ModelsGpt2Options{Vocabulary: dt.P(11), Context: dt.P(9), Width: dt.P(12), Layers: dt.P(2), Heads: dt.P(3), Dropout: dt.P(0.3)})))
-	tryModel(t, folder+"/213", dt.Must(dt.ModelsLstmLm(11, dt.ModelsLstmLmOptions{Width: dt.P(6), Hidden: dt.P(5), Layers: dt.P(2), Dropout: dt.P(0.3)})))
+	tryModel(t, folder+"/218", dt.Must(dt.ModelsLenet(dt.ModelsLenetOptions{NumClasses: dt.P(3)})))
+	tryModel(t, folder+"/219", dt.Must(dt.ModelsResnet18(dt.ModelsResnet18Options{NumClasses: dt.P(3)})))
+	tryModel(t, folder+"/220", dt.Must(dt.ModelsMobilenetV2(dt.ModelsMobilenetV2Options{NumClasses: dt.P(3), Dropout: dt.P(0.3)})))
+	tryModel(t, folder+"/221", dt.Must(dt.ModelsVitB16(dt.ModelsVitB16Options{NumClasses: dt.P(3), ImageSize: dt.P(32), PatchSize: dt.P(16), NumLayers: dt.P(2), NumHeads: dt.P(2), HiddenDim: dt.P(8), MlpDim: dt.P(12), Dropout: 0.3})))
+	tryModel(t, folder+"/222", dt.Must(dt.ModelsGpt2(dt.ModelsGpt2Options{Vocabulary: dt.P(11), Context: dt.P(9), Width: dt.P(12), Layers: dt.P(2), Heads: dt.P(3), Dropout: dt.P(0.3)})))
+	tryModel(t, folder+"/223", dt.Must(dt.ModelsLstmLm(11, dt.ModelsLstmLmOptions{Width: dt.P(6), Hidden: dt.P(5), Layers: dt.P(2), Dropout: dt.P(0.3)})))
 }
 
 func tryModel(t *testing.T, row string, a_layer *dt.Module) {

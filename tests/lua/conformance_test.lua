@@ -1507,7 +1507,123 @@ end)();
   check.tensor(weight.grad, "float32", {5, 2}, {0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0})
 end)();
 
-(function() -- 140 mse_loss
+(function() -- 140 pad_sequence
+  local sequences0 = dt.from_numbers({-1.25, 2.25, 0.25, 3.75}, {size = {2, 2}, dtype = "float32"})
+  local sequences1 = dt.from_numbers({0.5, 4.0, 2.0, 5.5, 3.5, 1.5}, {size = {3, 2}, dtype = "float32"})
+  local result = dt.nn.utils.rnn.pad_sequence({sequences0, sequences1})
+  check.tensor(
+    result, "float32", {3, 2, 2}, {-1.25, 2.25, 0.5, 4.0, 0.25, 3.75, 2.0, 5.5, 0.0, 0.0, 3.5, 1.5})
+end)();
+
+(function() -- 141 pad_sequence
+  local sequences0 = dt.from_numbers({-1.25, 2.25, 0.25, 3.75}, {size = {2, 2}, dtype = "float32"})
+  local sequences1 = dt.from_numbers({0.5, 4.0, 2.0, 5.5, 3.5, 1.5}, {size = {3, 2}, dtype = "float32"})
+  local result = dt.nn.utils.rnn.pad_sequence(
+    {sequences0, sequences1}, {batch_first = true, padding_value = 0.5, padding_side = "left"})
+  check.tensor(
+    result, "float32", {2, 3, 2}, {0.5, 0.5, -1.25, 2.25, 0.25, 3.75, 0.5, 4.0, 2.0, 5.5, 3.5, 1.5})
+end)();
+
+(function() -- 142 unpad_sequence
+  local padded_sequences = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {size = {4, 3, 2}, dtype = "float32"})
+  local lengths = dt.from_numbers({2, 4, 1}, {size = {3}, dtype = "int64"})
+  local result = dt.nn.utils.rnn.unpad_sequence(padded_sequences, lengths)
+  check.same(#result, 3)
+  check.tensor(result[1], "float32", {2, 2}, {-1.25, 2.25, 3.25, 1.25})
+  check.tensor(result[2], "float32", {4, 2}, {0.25, 3.75, -0.75, 2.75, 3.75, 1.75, 2.75, 0.75})
+  check.tensor(result[3], "float32", {1, 2}, {1.75, -0.25})
+end)();
+
+(function() -- 143 pack_padded_sequence
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {size = {4, 3, 2}, dtype = "float32", requires_grad = true})
+  local lengths = dt.from_numbers({2, 4, 1}, {size = {3}, dtype = "int64"})
+  local data, batch_sizes, sorted_indices, unsorted_indices = dt.nn.utils.rnn.pack_padded_sequence(input, lengths, {enforce_sorted = false})
+  check.tensor(
+    data, "float32", {7, 2},
+    {0.25, 3.75, -1.25, 2.25, 1.75, -0.25, -0.75, 2.75, 3.25, 1.25, 3.75, 1.75, 2.75, 0.75})
+  check.tensor(batch_sizes, "int64", {4}, {3, 2, 1, 1})
+  check.tensor(sorted_indices, "int64", {3}, {1, 0, 2})
+  check.tensor(unsorted_indices, "int64", {3}, {1, 0, 2})
+  data:sum():backward()
+  check.tensor(
+    input.grad, "float32", {4, 3, 2},
+    {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0})
+end)();
+
+(function() -- 144 pack_sequence
+  local sequences0 = dt.from_numbers({-1.25, 2.25, 0.25, 3.75}, {size = {2, 2}, dtype = "float32"})
+  local sequences1 = dt.from_numbers({0.5, 4.0, 2.0, 5.5, 3.5, 1.5}, {size = {3, 2}, dtype = "float32"})
+  local data, batch_sizes, sorted_indices, unsorted_indices = dt.nn.utils.rnn.pack_sequence({sequences0, sequences1}, {enforce_sorted = false})
+  check.tensor(data, "float32", {5, 2}, {0.5, 4.0, -1.25, 2.25, 2.0, 5.5, 0.25, 3.75, 3.5, 1.5})
+  check.tensor(batch_sizes, "int64", {3}, {2, 2, 1})
+  check.tensor(sorted_indices, "int64", {2}, {1, 0})
+  check.tensor(unsorted_indices, "int64", {2}, {1, 0})
+end)();
+
+(function() -- 145 pad_packed_sequence
+  local data = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {6}, dtype = "float32"})
+  local batch_sizes = dt.from_numbers({3, 2, 1}, {size = {3}, dtype = "int64"})
+  local padded, lengths = dt.nn.utils.rnn.pad_packed_sequence(data, batch_sizes)
+  check.tensor(padded, "float32", {3, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, 0.0, -0.25, 0.0, 0.0})
+  check.tensor(lengths, "int64", {3}, {3, 2, 1})
+end)();
+
+(function() -- 146 pad_packed_sequence
+  local data = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {6, 2}, dtype = "float32", requires_grad = true})
+  local batch_sizes = dt.from_numbers({3, 2, 1}, {size = {3}, dtype = "int64"})
+  local unsorted_indices = dt.from_numbers({2, 0, 1}, {size = {3}, dtype = "int64"})
+  local padded, lengths = dt.nn.utils.rnn.pad_packed_sequence(
+    data, batch_sizes,
+    {unsorted_indices = unsorted_indices, batch_first = true, padding_value = -1.0, total_length = 4})
+  check.tensor(
+    padded, "float32", {3, 4, 2},
+    {1.75, -0.25, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.25, 2.25, 3.25, 1.25, 0.75, -1.25, -1.0, -1.0, 0.25, 3.75, -0.75, 2.75, -1.0, -1.0, -1.0, -1.0})
+  check.tensor(lengths, "int64", {3}, {1, 3, 2})
+  padded:sum():backward()
+  check.tensor(
+    data.grad, "float32", {6, 2}, {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0})
+end)();
+
+(function() -- 147 unpack_sequence
+  local data = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {6, 2}, dtype = "float32"})
+  local batch_sizes = dt.from_numbers({3, 2, 1}, {size = {3}, dtype = "int64"})
+  local unsorted_indices = dt.from_numbers({2, 0, 1}, {size = {3}, dtype = "int64"})
+  local result = dt.nn.utils.rnn.unpack_sequence(data, batch_sizes, {unsorted_indices = unsorted_indices})
+  check.same(#result, 3)
+  check.tensor(result[1], "float32", {1, 2}, {1.75, -0.25})
+  check.tensor(result[2], "float32", {3, 2}, {-1.25, 2.25, 3.25, 1.25, 0.75, -1.25})
+  check.tensor(result[3], "float32", {2, 2}, {0.25, 3.75, -0.75, 2.75})
+end)();
+
+(function() -- 148 pack_padded_sequence
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {size = {4, 3, 2}, dtype = "float32"})
+  local lengths = dt.from_numbers({2, 4, 1}, {size = {3}, dtype = "int64"})
+  check.error("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability.", function() dt.nn.utils.rnn.pack_padded_sequence(input, lengths) end)
+end)();
+
+(function() -- 149 pack_sequence
+  local sequences0 = dt.from_numbers({-1.25, 2.25, 0.25, 3.75}, {size = {2, 2}, dtype = "float32"})
+  local sequences1 = dt.from_numbers({0.5, 4.0, 2.0, 5.5, 3.5, 1.5}, {size = {3, 2}, dtype = "float32"})
+  check.error("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability.", function() dt.nn.utils.rnn.pack_sequence({sequences0, sequences1}) end)
+end)();
+
+(function() -- 150 pad_packed_sequence
+  local data = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {6}, dtype = "float32"})
+  local batch_sizes = dt.from_numbers({3, 2, 1}, {size = {3}, dtype = "int64"})
+  check.error("Expected total_length to be at least the length of the longest sequence in input, but got total_length=2 and max sequence length being 3", function() dt.nn.utils.rnn.pad_packed_sequence(data, batch_sizes, {total_length = 2}) end)
+end)();
+
+(function() -- 151 mse_loss
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     {size = {4, 3}, dtype = "float32", requires_grad = true})
@@ -1522,7 +1638,7 @@ end)();
     {-0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408})
 end)();
 
-(function() -- 141 cross_entropy
+(function() -- 152 cross_entropy
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     {size = {4, 3}, dtype = "float32", requires_grad = true})
@@ -1535,7 +1651,7 @@ end)();
     {-0.24352283775806427, 0.21449419856071472, 0.0290286336094141, -0.033296674489974976, 0.029327604919672012, 0.003969058860093355, -0.033296674489974976, 0.029327604919672012, 0.003969058860093355, -0.033296674489974976, 0.029327604919672012, 0.003969058860093355})
 end)();
 
-(function() -- 142 mse_loss
+(function() -- 153 mse_loss
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     {size = {4, 3}, dtype = "float32", requires_grad = true})
@@ -1550,7 +1666,7 @@ end)();
     {-2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5})
 end)();
 
-(function() -- 143 cross_entropy
+(function() -- 154 cross_entropy
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     {size = {4, 3}, dtype = "float32", requires_grad = true})
@@ -1563,7 +1679,7 @@ end)();
     {-0.9740913510322571, 0.8579767942428589, 0.1161145344376564, -0.1331866979598999, 0.11731041967868805, 0.01587623544037342, -0.1331866979598999, 0.11731041967868805, 0.01587623544037342, -0.1331866979598999, 0.11731041967868805, 0.01587623544037342})
 end)();
 
-(function() -- 144 mse_loss
+(function() -- 155 mse_loss
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     {size = {4, 3}, dtype = "float32", requires_grad = true})
@@ -1580,7 +1696,7 @@ end)();
     {-2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5})
 end)();
 
-(function() -- 145 cross_entropy
+(function() -- 156 cross_entropy
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     {size = {4, 3}, dtype = "float32", requires_grad = true})
@@ -1595,7 +1711,7 @@ end)();
     {-0.9740913510322571, 0.8579767942428589, 0.1161145344376564, -0.1331866979598999, 0.11731041967868805, 0.01587623544037342, -0.1331866979598999, 0.11731041967868805, 0.01587623544037342, -0.1331866979598999, 0.11731041967868805, 0.01587623544037342})
 end)();
 
-(function() -- 146 l1_loss
+(function() -- 157 l1_loss
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     {size = {4, 3}, dtype = "float32", requires_grad = true})
@@ -1610,7 +1726,7 @@ end)();
     {-0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602})
 end)();
 
-(function() -- 147 cross_entropy
+(function() -- 158 cross_entropy
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     {size = {4, 3}, dtype = "float32", requires_grad = true})
@@ -1625,7 +1741,7 @@ end)();
     {-0.21999068558216095, 0.22053343057632446, -0.0005427714204415679, 0.07782969623804092, -0.04178589582443237, -0.03604383394122124, 0.07782969623804092, -0.04178589582443237, -0.03604383394122124, 0.07782969623804092, -0.04178589582443237, -0.03604383394122124})
 end)();
 
-(function() -- 148 nll_loss
+(function() -- 159 nll_loss
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     {size = {4, 3}, dtype = "float32", requires_grad = true})
@@ -1638,7 +1754,7 @@ end)();
     {-0.25, 0.0, 0.0, -0.25, 0.0, 0.0, -0.25, 0.0, 0.0, -0.25, 0.0, 0.0})
 end)();
 
-(function() -- 149 binary_cross_entropy
+(function() -- 160 binary_cross_entropy
   local input = dt.from_numbers(
     {0.21875, 0.90625, 0.5625, 0.984375, 0.859375, 0.4375},
     {size = {2, 3}, dtype = "float32", requires_grad = true})
@@ -1651,7 +1767,7 @@ end)();
     {0.21333332359790802, 0.9195402264595032, 0.2539682686328888, 3.8941800594329834, 0.6680135130882263, 0.21164022386074066})
 end)();
 
-(function() -- 150 binary_cross_entropy_with_logits
+(function() -- 161 binary_cross_entropy_with_logits
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
     {size = {2, 3}, dtype = "float32", requires_grad = true})
@@ -1665,7 +1781,7 @@ end)();
     {0.03711668774485588, 0.05700071528553963, 0.048764098435640335, 0.05986718460917473, 0.05173325538635254, 0.040425240993499756})
 end)();
 
-(function() -- 151 index
+(function() -- 162 index
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     {size = {3, 4}, dtype = "float32", requires_grad = true})
@@ -1678,7 +1794,7 @@ end)();
     input.grad, "float32", {3, 4}, {0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0})
 end)();
 
-(function() -- 152 index_select
+(function() -- 163 index_select
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     {size = {3, 4}, dtype = "float32", requires_grad = true})
@@ -1690,7 +1806,7 @@ end)();
     input.grad, "float32", {3, 4}, {1.0, 0.0, 0.0, 2.0, 1.0, 0.0, 0.0, 2.0, 1.0, 0.0, 0.0, 2.0})
 end)();
 
-(function() -- 153 gather
+(function() -- 164 gather
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     {size = {3, 4}, dtype = "float32", requires_grad = true})
@@ -1702,7 +1818,7 @@ end)();
     input.grad, "float32", {3, 4}, {1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 2.0, 0.0, 0.0})
 end)();
 
-(function() -- 154 scatter
+(function() -- 165 scatter
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     {size = {3, 4}, dtype = "float32"})
@@ -1713,7 +1829,7 @@ end)();
     {7.0, 7.0, 0.25, 3.75, 1.75, 7.0, 3.25, 1.25, 7.0, 2.75, 0.75, -1.25})
 end)();
 
-(function() -- 155 scatter_add
+(function() -- 166 scatter_add
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     {size = {3, 4}, dtype = "float32", requires_grad = true})
@@ -1729,7 +1845,7 @@ end)();
   check.tensor(src.grad, "float32", {2, 2}, {1.0, 1.0, 1.0, 1.0})
 end)();
 
-(function() -- 156 at
+(function() -- 167 at
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     {size = {3, 4}, dtype = "float32", requires_grad = true})
@@ -1740,7 +1856,7 @@ end)();
     input.grad, "float32", {3, 4}, {0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0})
 end)();
 
-(function() -- 157 at
+(function() -- 168 at
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     {size = {3, 4}, dtype = "float32"})
@@ -1748,7 +1864,7 @@ end)();
   check.tensor(result, "float32", {3, 1}, {3.75, 1.25, -1.25})
 end)();
 
-(function() -- 158 at
+(function() -- 169 at
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     {size = {3, 4}, dtype = "float32", requires_grad = true})
@@ -1760,7 +1876,7 @@ end)();
     input.grad, "float32", {3, 4}, {0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0})
 end)();
 
-(function() -- 159 set_at
+(function() -- 170 set_at
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     {size = {3, 4}, dtype = "float32"})
@@ -1770,7 +1886,7 @@ end)();
     {-1.25, 2.5, 2.5, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25})
 end)();
 
-(function() -- 160 set_at
+(function() -- 171 set_at
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     {size = {3, 4}, dtype = "float32"})
@@ -1781,7 +1897,7 @@ end)();
     {-1.25, 2.25, 0.25, 9.0, 1.75, -0.25, 3.25, 12.5, -0.75, 2.75, 0.75, 10.5})
 end)();
 
-(function() -- 161 set_at
+(function() -- 172 set_at
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     {size = {3, 4}, dtype = "float32"})
@@ -1791,7 +1907,7 @@ end)();
     result, "float32", {3, 4}, {-1.25, 0.0, 0.0, 0.0, 0.0, -0.25, 0.0, 0.0, -0.75, 0.0, 0.0, -1.25})
 end)();
 
-(function() -- 162 masked_select
+(function() -- 173 masked_select
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     {size = {3, 4}, dtype = "float32", requires_grad = true})
@@ -1803,19 +1919,19 @@ end)();
     input.grad, "float32", {3, 4}, {0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0})
 end)();
 
-(function() -- 163 nonzero
+(function() -- 174 nonzero
   local input = dt.from_numbers({0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, {size = {3, 4}, dtype = "bool"})
   local result = dt.nonzero(input)
   check.tensor(result, "int64", {8, 2}, {0, 1, 0, 2, 0, 3, 1, 0, 1, 2, 1, 3, 2, 1, 2, 2})
 end)();
 
-(function() -- 164 one_hot
+(function() -- 175 one_hot
   local input = dt.from_numbers({0, 3, 1}, {size = {3}, dtype = "int64"})
   local result = dt.functional.one_hot(input, {num_classes = 5})
   check.tensor(result, "int64", {3, 5}, {1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0})
 end)();
 
-(function() -- 165 tril
+(function() -- 176 tril
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     {size = {3, 4}, dtype = "float32", requires_grad = true})
@@ -1828,7 +1944,7 @@ end)();
     input.grad, "float32", {3, 4}, {1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0})
 end)();
 
-(function() -- 166 triu
+(function() -- 177 triu
   local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     {size = {3, 4}, dtype = "float32"})
@@ -1838,13 +1954,13 @@ end)();
     {-1.25, 2.25, 0.25, 3.75, 0.0, -0.25, 3.25, 1.25, 0.0, 0.0, 0.75, -1.25})
 end)();
 
-(function() -- 167 eye_
+(function() -- 178 eye_
   local tensor = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   local result = dt.nn.init.eye_(tensor)
   check.tensor(result, "float32", {2, 3}, {1.0, 0.0, 0.0, 0.0, 1.0, 0.0})
 end)();
 
-(function() -- 168 dirac_
+(function() -- 179 dirac_
   local tensor = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {4, 2, 3}, dtype = "float32"})
@@ -1854,7 +1970,7 @@ end)();
     {0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0})
 end)();
 
-(function() -- 169 xavier_uniform_
+(function() -- 180 xavier_uniform_
   local tensor = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {4, 2, 3}, dtype = "float32"})
@@ -1864,12 +1980,12 @@ end)();
     {-0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0})
 end)();
 
-(function() -- 170 xavier_uniform_
+(function() -- 181 xavier_uniform_
   local tensor = dt.from_numbers({-1.25, 2.25, 0.25}, {size = {3}, dtype = "float32"})
   check.error("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions", function() dt.nn.init.xavier_uniform_(tensor) end)
 end)();
 
-(function() -- 171 xavier_normal_
+(function() -- 182 xavier_normal_
   local tensor = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {4, 2, 3}, dtype = "float32"})
@@ -1879,12 +1995,12 @@ end)();
     {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0})
 end)();
 
-(function() -- 172 xavier_normal_
+(function() -- 183 xavier_normal_
   local tensor = dt.from_numbers({-1.25, 2.25, 0.25}, {size = {3}, dtype = "float32"})
   check.error("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions", function() dt.nn.init.xavier_normal_(tensor) end)
 end)();
 
-(function() -- 173 orthogonal_
+(function() -- 184 orthogonal_
   local tensor = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {4, 2, 3}, dtype = "float32"})
@@ -1894,52 +2010,52 @@ end)();
     {-0.0, 0.0, 0.0, -0.0, -0.0, -0.0, 0.0, -0.0, -0.0, 0.0, -0.0, -0.0, -0.0, 0.0, -0.0, 0.0, -0.0, 0.0, 0.0, -0.0, -0.0, -0.0, -0.0, 0.0})
 end)();
 
-(function() -- 174 orthogonal_
+(function() -- 185 orthogonal_
   local tensor = dt.from_numbers({-1.25, 2.25, 0.25}, {size = {3}, dtype = "float32"})
   check.error("Only tensors with 2 or more dimensions are supported", function() dt.nn.init.orthogonal_(tensor) end)
 end)();
 
-(function() -- 175 kaiming_uniform_
+(function() -- 186 kaiming_uniform_
   local tensor = dt.from_numbers({}, {size = {0, 2}, dtype = "float32"})
   local result = dt.nn.init.kaiming_uniform_(tensor, {mode = "fan_out"})
   check.tensor(result, "float32", {0, 2}, {})
 end)();
 
-(function() -- 176 kaiming_uniform_
+(function() -- 187 kaiming_uniform_
   local tensor = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {4, 2, 3}, dtype = "float32"})
   check.error("Mode fan not supported, please use one of ['fan_in', 'fan_out']", function() dt.nn.init.kaiming_uniform_(tensor, {a = 0.5, mode = "fan"}) end)
 end)();
 
-(function() -- 177 kaiming_uniform_
+(function() -- 188 kaiming_uniform_
   local tensor = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {4, 2, 3}, dtype = "float32"})
   check.error("Unsupported nonlinearity none", function() dt.nn.init.kaiming_uniform_(tensor, {nonlinearity = "none"}) end)
 end)();
 
-(function() -- 178 kaiming_normal_
+(function() -- 189 kaiming_normal_
   local tensor = dt.from_numbers({}, {size = {0, 2}, dtype = "float32"})
   local result = dt.nn.init.kaiming_normal_(tensor, {mode = "fan_out"})
   check.tensor(result, "float32", {0, 2}, {})
 end)();
 
-(function() -- 179 kaiming_normal_
+(function() -- 190 kaiming_normal_
   local tensor = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {4, 2, 3}, dtype = "float32"})
   check.error("Mode fan not supported, please use one of ['fan_in', 'fan_out']", function() dt.nn.init.kaiming_normal_(tensor, {a = 0.5, mode = "fan"}) end)
 end)();
 
-(function() -- 180 kaiming_normal_
+(function() -- 191 kaiming_normal_
   local tensor = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {4, 2, 3}, dtype = "float32"})
   check.error("Unsupported nonlinearity none", function() dt.nn.init.kaiming_normal_(tensor, {nonlinearity = "none"}) end)
 end)();
 
-(function() -- 181 trunc_normal_
+(function() -- 192 trunc_normal_
   local tensor = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {4, 2, 3}, dtype = "float32"})
@@ -1949,107 +2065,107 @@ end)();
     {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0})
 end)();
 
-(function() -- 182 sparse_
+(function() -- 193 sparse_
   local tensor = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   local result = dt.nn.init.sparse_(tensor, 1, {std = 2})
   check.tensor(result, "float32", {2, 3}, {0.0, 0.0, 0.0, 0.0, 0.0, 0.0})
 end)();
 
-(function() -- 183 sparse_
+(function() -- 194 sparse_
   local tensor = dt.from_numbers({-1.25, 2.25, 0.25}, {size = {3}, dtype = "float32"})
   check.error("Only tensors with 2 dimensions are supported", function() dt.nn.init.sparse_(tensor, 0.5) end)
 end)();
 
-(function() -- 184 matmul
+(function() -- 195 matmul
   local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   local other = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   check.error("mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)", function() dt.matmul(input, other) end)
 end)();
 
-(function() -- 185 sum
+(function() -- 196 sum
   local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   check.error("Dimension out of range (expected to be in range of [-2, 1], but got 3)", function() dt.sum(input, {dim = {3}}) end)
 end)();
 
-(function() -- 186 reshape
+(function() -- 197 reshape
   local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   check.error("shape '[4, 2]' is invalid for input of size 6", function() dt.reshape(input, {4, 2}) end)
 end)();
 
-(function() -- 187 add
+(function() -- 198 add
   local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   local other = dt.from_numbers({-1.25, 2.25, 0.25, 3.75}, {size = {4}, dtype = "float32"})
   check.error("The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1", function() dt.add(input, other) end)
 end)();
 
-(function() -- 188 narrow
+(function() -- 199 narrow
   local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   check.error("start (0) + length (9) exceeds dimension size (2).", function() dt.narrow(input, 0, 0, 9) end)
 end)();
 
-(function() -- 189 view
+(function() -- 200 view
   local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   check.error("shape '[5]' is invalid for input of size 6", function() input:view({5}) end)
 end)();
 
-(function() -- 190 softmax
+(function() -- 201 softmax
   local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   check.error("Dimension out of range (expected to be in range of [-2, 1], but got 2)", function() dt.softmax(input, 2) end)
 end)();
 
-(function() -- 191 operator
+(function() -- 202 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local x1 = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
   local result = x0 + x1
   check.tensor(result, "float32", {2, 3}, {0.75, 7.75, 3.75, 5.75, 7.25, 3.25})
 end)();
 
-(function() -- 192 operator
+(function() -- 203 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = x0 + 2
   check.tensor(result, "float32", {2, 3}, {2.25, 5.75, 3.75, 7.25, 5.25, 3.25})
 end)();
 
-(function() -- 193 operator
+(function() -- 204 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local x1 = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
   local result = x0 - x1
   check.tensor(result, "float32", {2, 3}, {-0.25, -0.25, -0.25, 4.75, -0.75, -0.75})
 end)();
 
-(function() -- 194 operator
+(function() -- 205 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = x0 - 2
   check.tensor(result, "float32", {2, 3}, {-1.75, 1.75, -0.25, 3.25, 1.25, -0.75})
 end)();
 
-(function() -- 195 operator
+(function() -- 206 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local x1 = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
   local result = x0 * x1
   check.tensor(result, "float32", {2, 3}, {0.125, 15.0, 3.5, 2.625, 13.0, 2.5})
 end)();
 
-(function() -- 196 operator
+(function() -- 207 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = x0 * 2
   check.tensor(result, "float32", {2, 3}, {0.5, 7.5, 3.5, 10.5, 6.5, 2.5})
 end)();
 
-(function() -- 197 operator
+(function() -- 208 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local x1 = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
   local result = x0 / x1
   check.tensor(result, "float32", {2, 3}, {0.5, 0.9375, 0.875, 10.5, 0.8125, 0.625})
 end)();
 
-(function() -- 198 operator
+(function() -- 209 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = x0 / 2
   check.tensor(result, "float32", {2, 3}, {0.125, 1.875, 0.875, 2.625, 1.625, 0.625})
 end)();
 
-(function() -- 199 operator
+(function() -- 210 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local x1 = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
   local result = x0 ^ x1
@@ -2057,26 +2173,26 @@ end)();
     result, "float32", {2, 3}, {0.5, 197.75390625, 3.0625, 2.291287899017334, 111.56640625, 1.5625})
 end)();
 
-(function() -- 200 operator
+(function() -- 211 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = x0 ^ 2
   check.tensor(result, "float32", {2, 3}, {0.0625, 14.0625, 3.0625, 27.5625, 10.5625, 1.5625})
 end)();
 
-(function() -- 201 operator
+(function() -- 212 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local x1 = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
   local result = x0 % x1
   check.tensor(result, "float32", {2, 3}, {0.25, 3.75, 1.75, 0.25, 3.25, 1.25})
 end)();
 
-(function() -- 202 operator
+(function() -- 213 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = x0 % 2
   check.tensor(result, "float32", {2, 3}, {0.25, 1.75, 1.75, 1.25, 1.25, 1.25})
 end)();
 
-(function() -- 203 operator
+(function() -- 214 operator
   if not math.type then return end
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local x1 = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
@@ -2084,32 +2200,32 @@ end)();
   check.tensor(result, "float32", {2, 3}, {0.0, 0.0, 0.0, 10.0, 0.0, 0.0})
 end)();
 
-(function() -- 204 operator
+(function() -- 215 operator
   if not math.type then return end
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = load("local a, b = ... return a // b")(x0, 2)
   check.tensor(result, "float32", {2, 3}, {0.0, 1.0, 0.0, 2.0, 1.0, 0.0})
 end)();
 
-(function() -- 205 operator
+(function() -- 216 operator
   local x1 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = 1.5 + x1
   check.tensor(result, "float32", {2, 3}, {1.75, 5.25, 3.25, 6.75, 4.75, 2.75})
 end)();
 
-(function() -- 206 operator
+(function() -- 217 operator
   local x1 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = 1.5 - x1
   check.tensor(result, "float32", {2, 3}, {1.25, -2.25, -0.25, -3.75, -1.75, 0.25})
 end)();
 
-(function() -- 207 operator
+(function() -- 218 operator
   local x1 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = 1.5 * x1
   check.tensor(result, "float32", {2, 3}, {0.375, 5.625, 2.625, 7.875, 4.875, 1.875})
 end)();
 
-(function() -- 208 operator
+(function() -- 219 operator
   local x1 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = 1.5 / x1
   check.tensor(
@@ -2117,7 +2233,7 @@ end)();
     {6.0, 0.40000003576278687, 0.8571429252624512, 0.2857142984867096, 0.46153849363327026, 1.2000000476837158})
 end)();
 
-(function() -- 209 operator
+(function() -- 220 operator
   local x1 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = 1.5 ^ x1
   check.tensor(
@@ -2125,14 +2241,14 @@ end)();
     {1.1066819429397583, 4.5744853019714355, 2.033104419708252, 8.403865814208984, 3.735051393508911, 1.6600228548049927})
 end)();
 
-(function() -- 210 operator
+(function() -- 221 operator
   if not math.type then return end
   local x0 = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = load("local a, b = ... return a & b")(x0, 6)
   check.tensor(result, "int64", {4}, {0, 2, 0, 4})
 end)();
 
-(function() -- 211 operator
+(function() -- 222 operator
   if not math.type then return end
   local x0 = dt.from_numbers({1, 1, 1, 1, 1, 1}, {size = {2, 3}, dtype = "bool"})
   local x1 = dt.from_numbers({1, 0, 0, 0, 0, 0}, {size = {2, 3}, dtype = "bool"})
@@ -2140,14 +2256,14 @@ end)();
   check.tensor(result, "bool", {2, 3}, {1, 0, 0, 0, 0, 0})
 end)();
 
-(function() -- 212 operator
+(function() -- 223 operator
   if not math.type then return end
   local x0 = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = load("local a, b = ... return a | b")(x0, 6)
   check.tensor(result, "int64", {4}, {6, 7, 7, 6})
 end)();
 
-(function() -- 213 operator
+(function() -- 224 operator
   if not math.type then return end
   local x0 = dt.from_numbers({1, 1, 1, 1, 1, 1}, {size = {2, 3}, dtype = "bool"})
   local x1 = dt.from_numbers({1, 0, 0, 0, 0, 0}, {size = {2, 3}, dtype = "bool"})
@@ -2155,14 +2271,14 @@ end)();
   check.tensor(result, "bool", {2, 3}, {1, 1, 1, 1, 1, 1})
 end)();
 
-(function() -- 214 operator
+(function() -- 225 operator
   if not math.type then return end
   local x0 = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = load("local a, b = ... return a ~ b")(x0, 6)
   check.tensor(result, "int64", {4}, {6, 5, 7, 2})
 end)();
 
-(function() -- 215 operator
+(function() -- 226 operator
   if not math.type then return end
   local x0 = dt.from_numbers({1, 1, 1, 1, 1, 1}, {size = {2, 3}, dtype = "bool"})
   local x1 = dt.from_numbers({1, 0, 0, 0, 0, 0}, {size = {2, 3}, dtype = "bool"})
@@ -2170,102 +2286,102 @@ end)();
   check.tensor(result, "bool", {2, 3}, {0, 1, 1, 1, 1, 1})
 end)();
 
-(function() -- 216 operator
+(function() -- 227 operator
   if not math.type then return end
   local x1 = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = load("local a, b = ... return a & b")(6, x1)
   check.tensor(result, "int64", {4}, {0, 2, 0, 4})
 end)();
 
-(function() -- 217 operator
+(function() -- 228 operator
   if not math.type then return end
   local x1 = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = load("local a, b = ... return a | b")(6, x1)
   check.tensor(result, "int64", {4}, {6, 7, 7, 6})
 end)();
 
-(function() -- 218 operator
+(function() -- 229 operator
   if not math.type then return end
   local x1 = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = load("local a, b = ... return a ~ b")(6, x1)
   check.tensor(result, "int64", {4}, {6, 5, 7, 2})
 end)();
 
-(function() -- 219 operator
+(function() -- 230 operator
   if not math.type then return end
   local x0 = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = load("local a, b = ... return a << b")(x0, 2)
   check.tensor(result, "int64", {4}, {0, 12, 4, 16})
 end)();
 
-(function() -- 220 operator
+(function() -- 231 operator
   if not math.type then return end
   local x1 = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = load("local a, b = ... return a << b")(200, x1)
   check.tensor(result, "int64", {4}, {200, 1600, 400, 3200})
 end)();
 
-(function() -- 221 operator
+(function() -- 232 operator
   if not math.type then return end
   local x0 = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = load("local a, b = ... return a >> b")(x0, 2)
   check.tensor(result, "int64", {4}, {0, 0, 0, 1})
 end)();
 
-(function() -- 222 operator
+(function() -- 233 operator
   if not math.type then return end
   local x1 = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = load("local a, b = ... return a >> b")(200, x1)
   check.tensor(result, "int64", {4}, {200, 25, 100, 12})
 end)();
 
-(function() -- 223 operator
+(function() -- 234 operator
   local x1 = dt.from_numbers({3, -4}, {size = {2}, dtype = "int64"})
   local result = 7 % x1
   check.tensor(result, "int64", {2}, {1, -1})
 end)();
 
-(function() -- 224 operator
+(function() -- 235 operator
   local x1 = dt.from_numbers({3, -4}, {size = {2}, dtype = "int64"})
   local result = 7.5 % x1
   check.tensor(result, "float32", {2}, {1.5, -0.5})
 end)();
 
-(function() -- 225 operator
+(function() -- 236 operator
   if not math.type then return end
   local x1 = dt.from_numbers({3, -4}, {size = {2}, dtype = "int64"})
   local result = load("local a, b = ... return a // b")(7, x1)
   check.tensor(result, "int64", {2}, {2, -2})
 end)();
 
-(function() -- 226 operator
+(function() -- 237 operator
   if not math.type then return end
   local x1 = dt.from_numbers({3, -4}, {size = {2}, dtype = "int64"})
   local result = load("local a, b = ... return a // b")(7.5, x1)
   check.tensor(result, "float32", {2}, {2.0, -2.0})
 end)();
 
-(function() -- 227 operator
+(function() -- 238 operator
   local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = - x0
   check.tensor(result, "float32", {2, 3}, {-0.25, -3.75, -1.75, -5.25, -3.25, -1.25})
 end)();
 
-(function() -- 228 operator
+(function() -- 239 operator
   if not math.type then return end
   local x0 = dt.from_numbers({1, 1, 1, 1, 1, 1}, {size = {2, 3}, dtype = "bool"})
   local result = load("local a, b = ... return ~ a")(x0)
   check.tensor(result, "bool", {2, 3}, {0, 0, 0, 0, 0, 0})
 end)();
 
-(function() -- 229 operator
+(function() -- 240 operator
   if not math.type then return end
   local x0 = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = load("local a, b = ... return ~ a")(x0)
   check.tensor(result, "int64", {4}, {-1, -4, -2, -5})
 end)();
 
-(function() -- 230 brackets
+(function() -- 241 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2275,7 +2391,7 @@ end)();
     {2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 231 brackets
+(function() -- 242 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2285,7 +2401,7 @@ end)();
     {2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 232 brackets
+(function() -- 243 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2295,7 +2411,7 @@ end)();
     {2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 233 brackets
+(function() -- 244 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2305,7 +2421,7 @@ end)();
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 234 brackets
+(function() -- 245 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2315,7 +2431,7 @@ end)();
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 235 brackets
+(function() -- 246 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2323,7 +2439,7 @@ end)();
   check.tensor(result, "float32", {2, 4}, {-0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 236 brackets
+(function() -- 247 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2331,7 +2447,7 @@ end)();
   check.tensor(result, "float32", {2, 4}, {-0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 237 brackets
+(function() -- 248 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2339,7 +2455,7 @@ end)();
   check.tensor(result, "float32", {4}, {2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 238 brackets
+(function() -- 249 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2347,7 +2463,7 @@ end)();
   check.tensor(result, "float32", {2, 2, 2}, {1.75, 1.25, -0.75, -1.25, -0.25, -0.75, 2.75, 2.25})
 end)();
 
-(function() -- 239 brackets
+(function() -- 250 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2355,7 +2471,7 @@ end)();
   check.tensor(result, "float32", {1, 3, 2}, {0.25, 3.75, 3.25, 1.25, 0.75, -1.25})
 end)();
 
-(function() -- 240 brackets
+(function() -- 251 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2363,7 +2479,7 @@ end)();
   check.tensor(result, "float32", {1, 3}, {2.25, -0.25, 2.75})
 end)();
 
-(function() -- 241 brackets
+(function() -- 252 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2373,7 +2489,7 @@ end)();
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 242 brackets
+(function() -- 253 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2384,7 +2500,7 @@ end)();
     {2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 243 brackets
+(function() -- 254 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2394,7 +2510,7 @@ end)();
   check.tensor(result, "float32", {2, 2}, {0.25, 0.75, 3.75, -1.25})
 end)();
 
-(function() -- 244 brackets
+(function() -- 255 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2404,7 +2520,7 @@ end)();
     {-1.25, 2.25, 0.25, 3.75, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 245 brackets
+(function() -- 256 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2417,7 +2533,7 @@ end)();
     {-1.25, 0.0, 0.25, 0.0, 0.0, -0.25, 0.0, 0.0, -0.75, 0.0, 0.75, -1.25, 0.0, 0.25, 0.0, 0.0, -0.25, 0.0, 0.0, -0.75, 0.0, 0.75, -1.25, 0.0})
 end)();
 
-(function() -- 246 brackets
+(function() -- 257 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2428,7 +2544,7 @@ end)();
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, -1.25, 2.25, 0.25, 3.75, -1.25, 2.25, 0.25, 3.75, -1.25, 2.25, 0.25, 3.75})
 end)();
 
-(function() -- 247 brackets
+(function() -- 258 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2438,89 +2554,89 @@ end)();
     {2.5, 2.25, 2.5, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.5, 0.25, 2.5, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 248 nested
+(function() -- 259 nested
   local result = dt.tensor(1.5)
   check.tensor(result, "float32", {}, {1.5})
   check.same(result:tolist(), 1.5)
 end)();
 
-(function() -- 249 nested
+(function() -- 260 nested
   local result = dt.tensor(3)
   check.tensor(result, "int64", {}, {3})
   check.same(result:tolist(), 3)
 end)();
 
-(function() -- 250 nested
+(function() -- 261 nested
   local result = dt.tensor(true)
   check.tensor(result, "bool", {}, {1})
   check.same(result:tolist(), true)
 end)();
 
-(function() -- 251 nested
+(function() -- 262 nested
   local result = dt.tensor({1, 2})
   check.tensor(result, "int64", {2}, {1, 2})
   check.same(result:tolist(), {1, 2})
 end)();
 
-(function() -- 252 nested
+(function() -- 263 nested
   local result = dt.tensor({{1.5, 2}, {3, 4.5}})
   check.tensor(result, "float32", {2, 2}, {1.5, 2.0, 3.0, 4.5})
   check.same(result:tolist(), {{1.5, 2.0}, {3.0, 4.5}})
 end)();
 
-(function() -- 253 nested
+(function() -- 264 nested
   local result = dt.tensor({true, false})
   check.tensor(result, "bool", {2}, {1, 0})
   check.same(result:tolist(), {true, false})
 end)();
 
-(function() -- 254 nested
+(function() -- 265 nested
   local result = dt.tensor({1, 2.5})
   check.tensor(result, "float32", {2}, {1.0, 2.5})
   check.same(result:tolist(), {1.0, 2.5})
 end)();
 
-(function() -- 255 nested
+(function() -- 266 nested
   local result = dt.tensor({true, false, 2})
   check.tensor(result, "int64", {3}, {1, 0, 2})
   check.same(result:tolist(), {1, 0, 2})
 end)();
 
-(function() -- 256 nested
+(function() -- 267 nested
   local result = dt.tensor({})
   check.tensor(result, "float32", {0}, {})
   check.same(result:tolist(), {})
 end)();
 
-(function() -- 257 nested
+(function() -- 268 nested
   local result = dt.tensor({{}, {}})
   check.tensor(result, "float32", {2, 0}, {})
   check.same(result:tolist(), {{}, {}})
 end)();
 
-(function() -- 258 nested
+(function() -- 269 nested
   local result = dt.tensor({{{1}, {2}}, {{3}, {4}}})
   check.tensor(result, "int64", {2, 2, 1}, {1, 2, 3, 4})
   check.same(result:tolist(), {{{1}, {2}}, {{3}, {4}}})
 end)();
 
-(function() -- 259 nested
+(function() -- 270 nested
   local result = dt.tensor({0.5, 1}, {dtype = "float64"})
   check.tensor(result, "float64", {2}, {0.5, 1.0})
   check.same(result:tolist(), {0.5, 1.0})
 end)();
 
-(function() -- 260 nested
+(function() -- 271 nested
   local result = dt.tensor({1, 2}, {requires_grad = true, dtype = "float32"})
   check.tensor(result, "float32", {2}, {1.0, 2.0})
   check.same(result:tolist(), {1.0, 2.0})
 end)();
 
-(function() -- 261 nested
+(function() -- 272 nested
   check.error("expected sequence of length 2 at dim 1 (got 1)", function() dt.tensor({{1, 2}, {3}}) end)
 end)();
 
-(function() -- 262 errors
+(function() -- 273 errors
   local x = dt.ones({2, 3})
   check.error("matmul: mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)", function() dt.matmul(x, x) end)
   check.error("output_ratio must be between 0 and 1", function() dt.nn.FractionalMaxPool2d({2, 2}, {output_ratio = {0.5, 1.0}}) end)
@@ -2532,7 +2648,7 @@ end)();
   check.error("float64", function() dt.autocast_begin("cpu", {dtype = "float64"}) end)
 end)();
 
-(function() -- 263 values of no kind that fits
+(function() -- 274 values of no kind that fits
   local x = dt.ones({2, 3})
   local net = dt.nn.Sequential()
   local sgd = dt.optim.SGD({x})
@@ -2565,7 +2681,7 @@ end)();
   check.error("'progress' must be a function", function() dt.load_safetensors("x", {progress = 1}) end)
 end)();
 
-(function() -- 264 arguments by position and by name
+(function() -- 275 arguments by position and by name
   local x = dt.from_numbers({1, 2, 3, 4, 5, 6}, {size = {2, 3}, dtype = "float32"})
   local result = dt.sum(x, 1, {keepdim = true})
   check.tensor(result, "float32", {2, 1}, {6, 15})
@@ -2581,7 +2697,7 @@ end)();
   check.error("sum: takes at most 4 arguments, not 5", function() dt.sum(x, 0, 1, 2, 3) end)
 end)();
 
-(function() -- 265 a number or a tensor in one place tells which overload is meant
+(function() -- 276 a number or a tensor in one place tells which overload is meant
   local x = dt.from_numbers({0, 0}, {size = {2}, dtype = "float32"})
   local always = dt.from_numbers({1, 1}, {size = {2}, dtype = "float32"})
   local result = x:bernoulli_(1.0)
@@ -2597,7 +2713,7 @@ end)();
   check.error("expects p to be in", function() x:bernoulli_(1.5) end)
 end)();
 
-(function() -- 266 what is not given is the default
+(function() -- 277 what is not given is the default
   local whole = dt.nn.Linear(3, 2)
   local names = whole:state_dict()
   check.same(names, {"weight", "bias"})
@@ -2626,12 +2742,12 @@ end)();
   check.tensor(twice, "float32", {1, 1, 2, 4}, {1, 1, 2, 2, 1, 1, 2, 2})
 end)();
 
-(function() -- 267 lists of lists that make no tensor
+(function() -- 278 lists of lists that make no tensor
   check.error("expected sequence of length 0 at dim 1 (got 2)", function() dt.tensor({{}, {1, 2}}) end)
   check.error("tensor: an element is a string", function() dt.tensor({"x"}) end)
 end)();
 
-(function() -- 268 numbers keep their kind
+(function() -- 279 numbers keep their kind
   local big = dt.full({1}, 1099511627777)
   local integer = big:item()
   check.same(integer, 1099511627777)
@@ -2643,7 +2759,7 @@ end)();
   check.same(reals, {-0.5, -0.5})
 end)();
 
-(function() -- 269 lists longer than a frame
+(function() -- 280 lists longer than a frame
   local x = dt.arange(0, 100)
   local numbers = dt.to_ints(x)
   check.same(numbers, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99})
@@ -2655,7 +2771,7 @@ end)();
   check.same(first, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79})
 end)();
 
-(function() -- 270 gradients
+(function() -- 281 gradients
   local x = dt.from_numbers({1, 2}, {size = {2}, dtype = "float32", requires_grad = true})
   local wants = x.requires_grad
   check.same(wants, true)
@@ -2678,7 +2794,7 @@ end)();
   check.same(grads[2] or nil, nil)
 end)();
 
-(function() -- 271 a tensor that is absent in a list
+(function() -- 282 a tensor that is absent in a list
   local x = dt.from_numbers({1, 2}, {size = {2}, dtype = "float32", requires_grad = true})
   local y = dt.mul(x, 3)
   local total = dt.sum(y)
@@ -2686,7 +2802,7 @@ end)();
   check.tensor(grads[1], "float32", {2}, {3, 3})
 end)();
 
-(function() -- 272 what is in force
+(function() -- 283 what is in force
   local x = dt.from_numbers({1, 2, 3, 4}, {size = {2, 2}, dtype = "float32", requires_grad = true})
   dt.no_grad(function()
     local y = dt.mul(x, 2)
@@ -2716,7 +2832,7 @@ end) end)
   check.same(native, 0)
 end)();
 
-(function() -- 273 hooks
+(function() -- 284 hooks
   local x = dt.from_numbers({2, 3}, {size = {2}, dtype = "float32", requires_grad = true})
   local function hook1(grad)
     local more = dt.mul(grad, 10)
@@ -2740,7 +2856,7 @@ end)();
   check.tensor(second, "float32", {2}, {11, 11})
 end)();
 
-(function() -- 274 a hook that fails
+(function() -- 285 a hook that fails
   local x = dt.from_numbers({2, 3}, {size = {2}, dtype = "float32", requires_grad = true})
   local function hook3(grad)
     error("not today")
@@ -2756,7 +2872,7 @@ end)();
   check.tensor(grad, "float32", {2}, {1, 1})
 end)();
 
-(function() -- 275 a hook that gives what it cannot
+(function() -- 286 a hook that gives what it cannot
   local x = dt.from_numbers({2, 3}, {size = {2}, dtype = "float32", requires_grad = true})
   local function hook4(grad)
     return 7
@@ -2766,7 +2882,7 @@ end)();
   check.error("'result' must be tensor", function() loss:backward() end)
 end)();
 
-(function() -- 276 a function of one's own
+(function() -- 287 a function of one's own
   local x = dt.from_numbers({2, 3}, {size = {2}, dtype = "float32", requires_grad = true})
   local bare = dt.detach(x)
   local y = dt.square(bare)
@@ -2783,7 +2899,7 @@ end)();
   check.tensor(grad, "float32", {2}, {4, 6})
 end)();
 
-(function() -- 277 modules
+(function() -- 288 modules
   local net = dt.nn.Sequential()
   local linear = dt.nn.Linear(3, 2, {bias = false})
   local relu = dt.nn.ReLU()
@@ -2801,7 +2917,48 @@ end)();
   check.same(training, false)
 end)();
 
-(function() -- 278 an optimizer
+(function() -- 289 a copy of a module
+  local linear = dt.nn.Linear(2, 1, {bias = false})
+  local weights = linear:parameters()
+  local weight = dt.detach(weights[1])
+  weight:fill_(0.5)
+  linear:requires_grad_({requires_grad = false})
+  linear:train({mode = false})
+  local copy = linear:clone()
+  local kind = copy:kind()
+  check.same(kind, "Linear")
+  local training = copy:is_training()
+  check.same(training, false)
+  local copies = copy:parameters()
+  local wants = copies[1].requires_grad
+  check.same(wants, false)
+  copies[1]:fill_(2)
+  check.tensor(copies[1], "float32", {1, 2}, {2, 2})
+  check.tensor(weight, "float32", {1, 2}, {0.5, 0.5})
+  local stack = dt.nn.TransformerEncoder(linear, 0)
+  local x = dt.from_numbers({1, 2}, {size = {1, 2}, dtype = "float32"})
+  check.error("index 0 is out of range", function() stack:forward(x) end)
+end)();
+
+(function() -- 290 packed sequences through a layer
+  local long = dt.from_numbers({1, 2, 3}, {size = {3, 1}, dtype = "float32"})
+  local short = dt.from_numbers({4}, {size = {1, 1}, dtype = "float32"})
+  local data, batch_sizes, sorted_indices, unsorted_indices = dt.nn.utils.rnn.pack_sequence({short, long}, {enforce_sorted = false})
+  check.tensor(sorted_indices, "int64", {2}, {1, 0})
+  local rnn = dt.nn.RNN(1, 1, {nonlinearity = "relu", bias = false})
+  local weights = rnn:parameters()
+  local of_input = dt.detach(weights[1])
+  of_input:fill_(2)
+  local of_state = dt.detach(weights[2])
+  of_state:fill_(1)
+  local state = dt.from_numbers({10, 20}, {size = {1, 2, 1}, dtype = "float32"})
+  local outputs = rnn:forward_outputs({data, batch_sizes, sorted_indices, unsorted_indices, state})
+  check.tensor(outputs[1], "float32", {4, 1}, {22, 18, 26, 32})
+  check.tensor(outputs[2], "float32", {1, 2, 1}, {18, 32})
+  check.error("RNN.forward takes 5 inputs, but 6 were given", function() rnn:forward_outputs({data, batch_sizes, sorted_indices, unsorted_indices, state, state}) end)
+end)();
+
+(function() -- 291 an optimizer
   local x = dt.from_numbers({1, 2}, {size = {2}, dtype = "float32", requires_grad = true})
   local sgd = dt.optim.SGD({x}, {lr = 0.5})
   local schedule = dt.optim.lr_scheduler.StepLR(sgd, 1)
@@ -2819,7 +2976,7 @@ end)();
   check.same(rates, {0.05, 0.30000000000000004})
 end)();
 
-(function() -- 279 files
+(function() -- 292 files
   local x = dt.arange(0, 3)
   local y = dt.ones({2})
   dt.save_safetensors("some", {"a", "é"}, {x, y})
@@ -2847,7 +3004,7 @@ end)();
   check.error("none", function() dt.safetensors_names("none") end)
 end)();
 
-(function() -- 280 absent where that is not the default
+(function() -- 293 absent where that is not the default
   local norm = dt.nn.BatchNorm1d(1, {momentum = false})
   local first = dt.from_numbers({1, 1, 1, 1}, {size = {4, 1}, dtype = "float32"})
   norm:forward(first)
@@ -2858,7 +3015,7 @@ end)();
   check.tensor(buffers[1], "float32", {1}, {2})
 end)();
 
-(function() -- 281 memory that runs out
+(function() -- 294 memory that runs out
   local function hook9(bytes)
     error("not today")
   end
@@ -2877,7 +3034,7 @@ end)();
   check.error("you tried to allocate", function() dt.zeros({288230376151711744}) end)
 end)();
 
-(function() -- 282 garbage does not pile up
+(function() -- 295 garbage does not pile up
   dt.reset_peak_memory_stats()
   for _ = 1, 400 do
     dt.zeros({512, 512})
@@ -2888,7 +3045,7 @@ end)();
   check.same(peak < 314572800, true)
 end)();
 
-(function() -- 283 garbage does not pile up on any device
+(function() -- 296 garbage does not pile up on any device
   for _ = 1, 400 do
     dt.zeros({512, 512}, {device = "cuda:0"})
     dt.zeros({512, 512}, {device = "cuda:1"})

@@ -9,7 +9,7 @@ import meanings
 import pytest
 from dumbtorch import nn
 from layer_rows import LAYERS, PYTHON_LAYERS, identity, make, results_of
-from meanings import class_of
+from meanings import layer_of
 
 
 class Net(nn.Module):
@@ -119,7 +119,7 @@ def test_a_tensor_in_the_place_of_a_weight(name, torch, same):
 @pytest.mark.parametrize("row", LAYERS + PYTHON_LAYERS, ids=identity)
 def test_layers(row, torch, same):
     name, args, kwargs, inputs = row
-    ours, theirs = (class_of(t, "nn", name)(*args, **kwargs) for t in (dt, torch))
+    ours, theirs = (layer_of(t, name, args, kwargs) for t in (dt, torch))
     assert repr(ours) == repr(theirs) or name in meanings.LAYERS
     assert [(n, tuple(v.shape)) for n, v in ours.state_dict().items()] == [
         (n, tuple(v.shape)) for n, v in theirs.state_dict().items()

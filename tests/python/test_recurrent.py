@@ -1,7 +1,6 @@
 """Recurrent layers and packed sequences against PyTorch's: what the rows of layers do not say."""
 
 import copy
-import itertools
 import math
 from contextlib import nullcontext
 
@@ -24,53 +23,6 @@ def copied(t, layer, torch):
 
 def packed_fields(packed):
     return [x for x in packed if x is not None]
-
-
-def test_packing(both, same):
-    def run(t):
-        rnn, padded = t.nn.utils.rnn, t.arange(60.0).view(5, 4, 3)
-        found = []
-        for packed in (
-            rnn.pack_padded_sequence(padded, [5, 5, 2, 1]),
-            rnn.pack_padded_sequence(padded, t.tensor(LENGTHS), enforce_sorted=False),
-            rnn.pack_padded_sequence(padded.transpose(0, 1), [4, 4, 2, 1], batch_first=True),
-            rnn.pack_padded_sequence(padded[:, :, 0], [4, 3, 2, 1]),
-            rnn.pack_sequence(sequences(t), enforce_sorted=False),
-        ):
-            found += packed_fields(packed)
-            for options in ({}, {"batch_first": True, "padding_value": -1.0}, {"total_length": 7}):
-                found += rnn.pad_packed_sequence(packed, **options)
-        found += rnn.unpack_sequence(rnn.pack_sequence(sequences(t), enforce_sorted=False))
-        for first, side in itertools.product((False, True), ("left", "right")):
-            found.append(rnn.pad_sequence(sequences(t), first, 0.5, side))
-        lengths = t.tensor(LENGTHS)
-        found += rnn.unpad_sequence(rnn.pad_sequence(sequences(t)), lengths)
-        return found
-
-    same(*both(run))
-
-
-def test_unpadded_sequences_have_memory_of_their_own(both, same):
-    def run(t):
-        padded = t.arange(24.0).view(3, 4, 2)
-        parts = t.nn.utils.rnn.unpad_sequence(padded, t.tensor([3, 1, 2, 3]))
-        for part in parts:
-            part.add_(100)
-        return padded.sum(), [x.stride() for x in parts]  # PyTorch turns `padded` itself
-
-    same(*both(run))
-
-
-def test_gradients_of_packing(both, same):
-    def run(t):
-        x = t.arange(60.0).view(5, 4, 3).requires_grad_()
-        rnn = t.nn.utils.rnn
-        packed = rnn.pack_padded_sequence(x, LENGTHS, enforce_sorted=False)
-        y, _ = rnn.pad_packed_sequence(packed, total_length=6)
-        (y * y.detach() + packed.data.sum()).sum().backward()
-        return x.grad
-
-    same(*both(run))
 
 
 @pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
@@ -176,12 +128,6 @@ def refusals(t):
     yield "padding_side", lambda: rnn.pad_sequence([x], padding_side="top")
     yield "nothing", lambda: rnn.pad_sequence([])
     yield "a number", lambda: rnn.pad_sequence(3)
-
-
-@pytest.mark.parametrize("lengths", [[4, 2], [2, 4]])
-def test_lengths_beyond_the_input(lengths):
-    with pytest.raises(RuntimeError, match="at most the 3 time steps of the input.* that is 4"):
-        dt.nn.utils.rnn.pack_padded_sequence(dt.ones(3, 2, 1), lengths, enforce_sorted=False)
 
 
 @pytest.mark.parametrize(

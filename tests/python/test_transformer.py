@@ -134,6 +134,45 @@ def test_transformer(torch, same):
     same(*found, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("of", ["Encoder", "Decoder"])
+def test_layers_are_copies(of, both, torch):
+    """They share nothing with the layer, and are in its mode; the norm is the one given."""
+
+    def run(t):
+        layer = getattr(t.nn, f"Transformer{of}Layer")(4, 2, 8, dropout=0.0)
+        layer.linear1.requires_grad_(False)
+        layer.eval()
+        norm = t.nn.LayerNorm(4)
+        stack = getattr(t.nn, f"Transformer{of}")(layer, 2, norm)
+        with t.no_grad():
+            for p in stack.layers[1].parameters():
+                p.zero_()
+        apart = [bool(p.any()) for p in stack.layers[0].parameters()]
+        wants = [(name, p.requires_grad) for name, p in stack.named_parameters()]
+        modes = [(name, m.training) for name, m in stack.named_modules()]
+        empty = getattr(t.nn, f"Transformer{of}")(layer, 0)
+        with pytest.raises(IndexError):
+            empty(*[t.ones(3, 1, 4)] * (1 if of == "Encoder" else 2))
+        return apart, wants, modes, stack.norm is norm
+
+    with warnings.catch_warnings():  # about nested tensors
+        warnings.simplefilter("ignore")
+        ours, theirs = both(run)
+    assert ours == theirs
+
+
+def test_layers_of_a_transformer_begin_alike(both):
+    """They are copies of one layer, of which matrices are drawn again."""
+
+    def run(t):
+        layers = t.nn.Transformer(4, 2, 2, 2, 8).decoder.layers
+        pairs = zip(layers[0].parameters(), layers[1].parameters(), strict=True)
+        return [bool((a == b).all()) for a, b in pairs]
+
+    ours, theirs = both(run)
+    assert ours == theirs
+
+
 def test_custom_parts(both):
     def run(t):
         model = t.nn.Transformer(4, 2, 1, 1, 8, custom_encoder=t.nn.Identity())

@@ -1902,6 +1902,30 @@ static inline dt_module *T_do_nn_transformer_encoder_layer(
   T_OPTIONS_(nn_transformer_encoder_layer, \
     T_do_nn_transformer_encoder_layer(d_model, nhead, &T_nn_transformer_encoder_layer_o), __VA_ARGS__)
 
+/** T_nn_transformer_encoder(encoder_layer: module, num_layers: i64, .norm: module? = absent)
+ * Copies of a layer, one after another, and a norm. Inputs: src, and if need be mask and
+ * src_key_padding_mask. Its children are layers and norm. The module. */
+typedef struct {
+  dt_module *norm;
+} T_nn_transformer_encoder_options;
+static inline T_nn_transformer_encoder_options T_nn_transformer_encoder_defaults(void) {
+  T_nn_transformer_encoder_options options = {NULL};
+  return options;
+}
+static inline dt_module *T_do_nn_transformer_encoder(
+    dt_module *encoder_layer, int64_t num_layers, const T_nn_transformer_encoder_options *options) {
+  dt_module *result = NULL;
+  dt_nn_transformer_encoder_options c_options = DT_NN_TRANSFORMER_ENCODER_OPTIONS_INIT;
+  c_options.norm = options->norm;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_transformer_encoder(encoder_layer, num_layers, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_transformer_encoder(...) T_nn_transformer_encoder_with_(__VA_ARGS__, )
+#define T_nn_transformer_encoder_with_(encoder_layer, num_layers, ...) \
+  T_OPTIONS_(nn_transformer_encoder, \
+    T_do_nn_transformer_encoder(encoder_layer, num_layers, &T_nn_transformer_encoder_o), __VA_ARGS__)
+
 /** T_nn_transformer_decoder_layer(d_model: i64, nhead: i64, .dim_feedforward: i64 = 2048, .dropout:
  *     f64 = 0.1, .activation: str = relu, .layer_norm_eps: f64 = 1e-05, .batch_first: bool =
  *     false, .norm_first: bool = false, .bias: bool = true, .device: device? = absent, .dtype:
@@ -1947,15 +1971,40 @@ static inline dt_module *T_do_nn_transformer_decoder_layer(
   T_OPTIONS_(nn_transformer_decoder_layer, \
     T_do_nn_transformer_decoder_layer(d_model, nhead, &T_nn_transformer_decoder_layer_o), __VA_ARGS__)
 
+/** T_nn_transformer_decoder(decoder_layer: module, num_layers: i64, .norm: module? = absent)
+ * Copies of a layer, one after another, and a norm. Inputs: tgt, memory, and if need be
+ * tgt_mask, memory_mask, tgt_key_padding_mask and memory_key_padding_mask. Its children are
+ * layers and norm. The module. */
+typedef struct {
+  dt_module *norm;
+} T_nn_transformer_decoder_options;
+static inline T_nn_transformer_decoder_options T_nn_transformer_decoder_defaults(void) {
+  T_nn_transformer_decoder_options options = {NULL};
+  return options;
+}
+static inline dt_module *T_do_nn_transformer_decoder(
+    dt_module *decoder_layer, int64_t num_layers, const T_nn_transformer_decoder_options *options) {
+  dt_module *result = NULL;
+  dt_nn_transformer_decoder_options c_options = DT_NN_TRANSFORMER_DECODER_OPTIONS_INIT;
+  c_options.norm = options->norm;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_transformer_decoder(decoder_layer, num_layers, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_transformer_decoder(...) T_nn_transformer_decoder_with_(__VA_ARGS__, )
+#define T_nn_transformer_decoder_with_(decoder_layer, num_layers, ...) \
+  T_OPTIONS_(nn_transformer_decoder, \
+    T_do_nn_transformer_decoder(decoder_layer, num_layers, &T_nn_transformer_decoder_o), __VA_ARGS__)
+
 /** T_nn_transformer(.d_model: i64 = 512, .nhead: i64 = 8, .num_encoder_layers: i64 = 6,
  *     .num_decoder_layers: i64 = 6, .dim_feedforward: i64 = 2048, .dropout: f64 = 0.1,
  *     .activation: str = relu, .layer_norm_eps: f64 = 1e-05, .batch_first: bool = false,
  *     .norm_first: bool = false, .bias: bool = true, .device: device? = absent, .dtype: dtype? =
  *     absent)
- * An encoder, and a decoder that attends to what it gives (arXiv 1706.03762), each with a norm
- * at its end. Inputs: src, tgt, and if need be src_mask, tgt_mask, memory_mask,
- * src_key_padding_mask, tgt_key_padding_mask and memory_key_padding_mask. Its children are
- * encoder and decoder, theirs layers and norm. The module. */
+ * An encoder, and a decoder that attends to what it gives (arXiv 1706.03762), each a stack of
+ * layers with a norm at its end. Inputs: src, tgt, and if need be src_mask, tgt_mask,
+ * memory_mask, src_key_padding_mask, tgt_key_padding_mask and memory_key_padding_mask. Its
+ * children are encoder, a TransformerEncoder, and decoder, a TransformerDecoder. The module. */
 typedef struct {
   int64_t d_model;
   int64_t nhead;
@@ -3170,12 +3219,14 @@ static inline dt_module *T_do_nn_upsampling_bilinear2d(
 /** T_nn_rnn(input_size: i64, hidden_size: i64, .num_layers: i64 = 1, .nonlinearity: str = tanh,
  *     .bias: bool = true, .batch_first: bool = false, .dropout: f64 = 0.0, .bidirectional: bool =
  *     false, .device: device? = absent, .dtype: dtype? = absent)
- * The recurrent network of Elman; rnn_tanh has the formulas. Input: what it is applied to,
+ * The recurrent network of Elman; rnn_tanh has the formulas. Inputs: what it is applied to,
  * [time, batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size];
- * and the state that it begins with, absent for zeros. Outputs: the hidden states of the last
- * layer, and what those of all layers and directions end with. Parameters: weight_ih_l0,
- * weight_hh_l0, bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction
- * weight_ih_l0_reverse. The module. */
+ * and the state that it begins with, absent for zeros. Packed sequences are four inputs in the
+ * place of the first, as pack_padded_sequence gives them: data, batch_sizes, sorted_indices and
+ * unsorted_indices, both absent where sequences are sorted; outputs are packed like data then.
+ * Outputs: the hidden states of the last layer, and what those of all layers and directions end
+ * with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 of layer 0, and so on; of
+ * the other direction weight_ih_l0_reverse. The module. */
 typedef struct {
   int64_t num_layers;
   const char *nonlinearity;
@@ -3217,10 +3268,13 @@ static inline dt_module *T_do_nn_rnn(
  *     i64 = 0, .device: device? = absent, .dtype: dtype? = absent)
  * Long short-term memory; lstm has the formulas. Inputs: what it is applied to, [time, batch,
  * input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the hidden
- * state and the cells that it begins with, absent for zeros. Outputs: the hidden states of the
- * last layer, and what hidden states and cells of all layers and directions end with.
- * Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and with proj_size weight_hr_l0
- * of layer 0, and so on; of the other direction weight_ih_l0_reverse. The module. */
+ * state and the cells that it begins with, absent for zeros. Packed sequences are four inputs in
+ * the place of the first, as pack_padded_sequence gives them: data, batch_sizes, sorted_indices
+ * and unsorted_indices, both absent where sequences are sorted; outputs are packed like data
+ * then. Outputs: the hidden states of the last layer, and what hidden states and cells of all
+ * layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0
+ * and with proj_size weight_hr_l0 of layer 0, and so on; of the other direction
+ * weight_ih_l0_reverse. The module. */
 typedef struct {
   int64_t num_layers;
   int bias;
@@ -3260,12 +3314,14 @@ static inline dt_module *T_do_nn_lstm(
 /** T_nn_gru(input_size: i64, hidden_size: i64, .num_layers: i64 = 1, .bias: bool = true,
  *     .batch_first: bool = false, .dropout: f64 = 0.0, .bidirectional: bool = false, .device:
  *     device? = absent, .dtype: dtype? = absent)
- * Gated recurrent units; gru has the formulas. Input: what it is applied to, [time, batch,
+ * Gated recurrent units; gru has the formulas. Inputs: what it is applied to, [time, batch,
  * input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the state
- * that it begins with, absent for zeros. Outputs: the hidden states of the last layer, and what
- * those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0,
- * bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse. The
- * module. */
+ * that it begins with, absent for zeros. Packed sequences are four inputs in the place of the
+ * first, as pack_padded_sequence gives them: data, batch_sizes, sorted_indices and
+ * unsorted_indices, both absent where sequences are sorted; outputs are packed like data then.
+ * Outputs: the hidden states of the last layer, and what those of all layers and directions end
+ * with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 of layer 0, and so on; of
+ * the other direction weight_ih_l0_reverse. The module. */
 typedef struct {
   int64_t num_layers;
   int bias;
@@ -10333,6 +10389,17 @@ static inline int32_t T_module_is_training(dt_module *self) {
   return result;
 }
 
+/** T_module_clone(self: module)
+ * Copies the module and all below it, with tensors of its own that require gradients where these
+ * do, and have none yet. What has several names here has them there. A module of the same class,
+ * in the same mode. */
+static inline dt_module *T_module_clone(dt_module *self) {
+  dt_module *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_module_clone(self, &result));
+  return T_own_module_(result);
+}
+
 /** T_module_parameters(self: module)
  * The parameters of the module and of all below it; one that has several names (tied weights) is
  * listed once. */
@@ -15740,6 +15807,185 @@ static inline dt_tensor *T_do_rnn_relu_cell(
 #define T_rnn_relu_cell_with_(input, hx, w_ih, w_hh, ...) \
   T_OPTIONS_(rnn_relu_cell, \
     T_do_rnn_relu_cell(input, hx, w_ih, w_hh, &T_rnn_relu_cell_o), __VA_ARGS__)
+
+/** T_pad_sequence(sequences: tensor[], .batch_first: bool = false, .padding_value: f64 = 0.0,
+ *     .padding_side: str = right)
+ * Sequences of several lengths side by side. [longest, batch, ...], or [batch, longest, ...]
+ * with batch_first. */
+typedef struct {
+  int batch_first;
+  double padding_value;
+  const char *padding_side;
+} T_pad_sequence_options;
+static inline T_pad_sequence_options T_pad_sequence_defaults(void) {
+  T_pad_sequence_options options = {0, 0.0, "right"};
+  return options;
+}
+static inline dt_tensor *T_do_pad_sequence(
+    T_Tensors sequences, const T_pad_sequence_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_pad_sequence(
+    sequences.p, sequences.n, options->batch_first, options->padding_value, options->padding_side,
+    &result));
+  return T_own_tensor_(result);
+}
+#define T_pad_sequence(...) T_pad_sequence_with_(__VA_ARGS__, )
+#define T_pad_sequence_with_(sequences, ...) \
+  T_OPTIONS_(pad_sequence, \
+    T_do_pad_sequence(sequences, &T_pad_sequence_o), __VA_ARGS__)
+
+/** T_unpad_sequence(padded_sequences: tensor, lengths: tensor, .batch_first: bool = false)
+ * The reverse of pad_sequence. A copy of each sequence, [length, ...]. */
+typedef struct {
+  int batch_first;
+} T_unpad_sequence_options;
+static inline T_unpad_sequence_options T_unpad_sequence_defaults(void) {
+  T_unpad_sequence_options options = {0};
+  return options;
+}
+static inline dt_tensor_list *T_do_unpad_sequence(
+    dt_tensor *padded_sequences, dt_tensor *lengths, const T_unpad_sequence_options *options) {
+  dt_tensor_list *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_unpad_sequence(padded_sequences, lengths, options->batch_first, &result));
+  return T_own_tensor_list_(result);
+}
+#define T_unpad_sequence(...) T_unpad_sequence_with_(__VA_ARGS__, )
+#define T_unpad_sequence_with_(padded_sequences, lengths, ...) \
+  T_OPTIONS_(unpad_sequence, \
+    T_do_unpad_sequence(padded_sequences, lengths, &T_unpad_sequence_o), __VA_ARGS__)
+
+/** T_pack_padded_sequence(input: tensor, lengths: tensor, .batch_first: bool = false,
+ *     .enforce_sorted: bool = true, .batch_sizes: where this result goes, .sorted_indices: where
+ *     this result goes, .unsorted_indices: where this result goes)
+ * Packs sequences of several lengths, so that nothing is padding. The elements of all sequences,
+ * [sum of lengths, ...]: those of the first time step, from the longest sequence to the
+ * shortest, then those of the second, and so on; how many sequences have an element at each time
+ * step, int64 [longest] on the CPU; where in the batch the longest sequence was, and so on, and
+ * where in that order each of the batch is, both absent with enforce_sorted. */
+typedef struct {
+  int batch_first;
+  int enforce_sorted;
+  dt_tensor **batch_sizes;
+  dt_tensor **sorted_indices;
+  dt_tensor **unsorted_indices;
+} T_pack_padded_sequence_options;
+static inline T_pack_padded_sequence_options T_pack_padded_sequence_defaults(void) {
+  T_pack_padded_sequence_options options = {0, 1, NULL, NULL, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_pack_padded_sequence(
+    dt_tensor *input, dt_tensor *lengths, const T_pack_padded_sequence_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *batch_sizes = NULL;
+  dt_tensor *sorted_indices = NULL;
+  dt_tensor *unsorted_indices = NULL;
+  if (!T_stopped_()) T_check(dt_pack_padded_sequence(
+    input, lengths, options->batch_first, options->enforce_sorted, &result, &batch_sizes,
+    &sorted_indices, &unsorted_indices));
+  if (options->batch_sizes) *options->batch_sizes = T_own_tensor_(batch_sizes);
+  else if (batch_sizes) dt_tensor_release(batch_sizes);
+  if (options->sorted_indices) *options->sorted_indices = T_own_tensor_(sorted_indices);
+  else if (sorted_indices) dt_tensor_release(sorted_indices);
+  if (options->unsorted_indices) *options->unsorted_indices = T_own_tensor_(unsorted_indices);
+  else if (unsorted_indices) dt_tensor_release(unsorted_indices);
+  return T_own_tensor_(result);
+}
+#define T_pack_padded_sequence(...) T_pack_padded_sequence_with_(__VA_ARGS__, )
+#define T_pack_padded_sequence_with_(input, lengths, ...) \
+  T_OPTIONS_(pack_padded_sequence, \
+    T_do_pack_padded_sequence(input, lengths, &T_pack_padded_sequence_o), __VA_ARGS__)
+
+/** T_pack_sequence(sequences: tensor[], .enforce_sorted: bool = true, .batch_sizes: where this
+ *     result goes, .sorted_indices: where this result goes, .unsorted_indices: where this result
+ *     goes)
+ * pack_padded_sequence of sequences that are not padded. What pack_padded_sequence gives. */
+typedef struct {
+  int enforce_sorted;
+  dt_tensor **batch_sizes;
+  dt_tensor **sorted_indices;
+  dt_tensor **unsorted_indices;
+} T_pack_sequence_options;
+static inline T_pack_sequence_options T_pack_sequence_defaults(void) {
+  T_pack_sequence_options options = {1, NULL, NULL, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_pack_sequence(
+    T_Tensors sequences, const T_pack_sequence_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *batch_sizes = NULL;
+  dt_tensor *sorted_indices = NULL;
+  dt_tensor *unsorted_indices = NULL;
+  if (!T_stopped_()) T_check(dt_pack_sequence(
+    sequences.p, sequences.n, options->enforce_sorted, &result, &batch_sizes, &sorted_indices,
+    &unsorted_indices));
+  if (options->batch_sizes) *options->batch_sizes = T_own_tensor_(batch_sizes);
+  else if (batch_sizes) dt_tensor_release(batch_sizes);
+  if (options->sorted_indices) *options->sorted_indices = T_own_tensor_(sorted_indices);
+  else if (sorted_indices) dt_tensor_release(sorted_indices);
+  if (options->unsorted_indices) *options->unsorted_indices = T_own_tensor_(unsorted_indices);
+  else if (unsorted_indices) dt_tensor_release(unsorted_indices);
+  return T_own_tensor_(result);
+}
+#define T_pack_sequence(...) T_pack_sequence_with_(__VA_ARGS__, )
+#define T_pack_sequence_with_(sequences, ...) \
+  T_OPTIONS_(pack_sequence, \
+    T_do_pack_sequence(sequences, &T_pack_sequence_o), __VA_ARGS__)
+
+/** T_pad_packed_sequence(data: tensor, batch_sizes: tensor, .unsorted_indices: tensor? = absent,
+ *     .batch_first: bool = false, .padding_value: scalar = 0.0, .total_length: i64? = absent,
+ *     .lengths: where this result goes)
+ * The reverse of pack_padded_sequence. [time, batch, ...], or [batch, time, ...] with
+ * batch_first; and how long each is, int64 [batch] on the CPU. */
+typedef struct {
+  dt_tensor *unsorted_indices;
+  int batch_first;
+  T_Number padding_value;
+  T_Int total_length;
+  dt_tensor **lengths;
+} T_pad_packed_sequence_options;
+static inline T_pad_packed_sequence_options T_pad_packed_sequence_defaults(void) {
+  T_pad_packed_sequence_options options = {NULL, 0, {DT_SCALAR_KIND_FLOAT, 0, 0.0}, {0, 0}, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_pad_packed_sequence(
+    dt_tensor *data, dt_tensor *batch_sizes, const T_pad_packed_sequence_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *lengths = NULL;
+  if (!T_stopped_()) T_check(dt_pad_packed_sequence(
+    data, batch_sizes, options->unsorted_indices, options->batch_first, options->padding_value.kind,
+    options->padding_value.i, options->padding_value.f,
+    options->total_length.given ? &options->total_length.value : NULL, &result, &lengths));
+  if (options->lengths) *options->lengths = T_own_tensor_(lengths);
+  else if (lengths) dt_tensor_release(lengths);
+  return T_own_tensor_(result);
+}
+#define T_pad_packed_sequence(...) T_pad_packed_sequence_with_(__VA_ARGS__, )
+#define T_pad_packed_sequence_with_(data, batch_sizes, ...) \
+  T_OPTIONS_(pad_packed_sequence, \
+    T_do_pad_packed_sequence(data, batch_sizes, &T_pad_packed_sequence_o), __VA_ARGS__)
+
+/** T_unpack_sequence(data: tensor, batch_sizes: tensor, .unsorted_indices: tensor? = absent)
+ * The reverse of pack_sequence. A copy of each sequence, [length, ...]. */
+typedef struct {
+  dt_tensor *unsorted_indices;
+} T_unpack_sequence_options;
+static inline T_unpack_sequence_options T_unpack_sequence_defaults(void) {
+  T_unpack_sequence_options options = {NULL};
+  return options;
+}
+static inline dt_tensor_list *T_do_unpack_sequence(
+    dt_tensor *data, dt_tensor *batch_sizes, const T_unpack_sequence_options *options) {
+  dt_tensor_list *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_unpack_sequence(data, batch_sizes, options->unsorted_indices, &result));
+  return T_own_tensor_list_(result);
+}
+#define T_unpack_sequence(...) T_unpack_sequence_with_(__VA_ARGS__, )
+#define T_unpack_sequence_with_(data, batch_sizes, ...) \
+  T_OPTIONS_(unpack_sequence, \
+    T_do_unpack_sequence(data, batch_sizes, &T_unpack_sequence_o), __VA_ARGS__)
 
 /** T_sum(input: tensor, .dim: i64[1]? = absent, .keepdim: bool = false, .dtype: dtype? = absent)
  * Sum of elements. */

@@ -211,6 +211,9 @@ struct RnnTanhPackedResult;
 struct RnnReluResult;
 struct RnnReluPackedResult;
 struct LstmCellResult;
+struct PackPaddedSequenceResult;
+struct PackSequenceResult;
+struct PadPackedSequenceResult;
 struct MaxDimResult;
 struct MinDimResult;
 struct AminmaxResult;
@@ -1567,6 +1570,10 @@ class Module : public detail::Shared<dt_module, dt_module_release> {
   void train(bool mode = true) const;
   // Whether the module is in training mode.
   bool is_training() const;
+  // Copies the module and all below it, with tensors of its own that require gradients where these
+  // do, and have none yet. What has several names here has them there. A module of the same class,
+  // in the same mode.
+  Module clone() const;
   // The parameters of the module and of all below it; one that has several names (tied weights) is
   // listed once.
   std::vector<Tensor> parameters() const;
@@ -2357,6 +2364,12 @@ struct NnTransformerEncoderLayerOptions {
   std::optional<DType> dtype = std::nullopt;
 };
 
+// Named arguments of dt_nn_transformer_encoder.
+struct NnTransformerEncoderOptions {
+  // What is applied last: the module itself.
+  Module norm;
+};
+
 // Named arguments of dt_nn_transformer_decoder_layer.
 struct NnTransformerDecoderLayerOptions {
   // Features between the two linear layers.
@@ -2377,6 +2390,12 @@ struct NnTransformerDecoderLayerOptions {
   std::optional<Device> device = std::nullopt;
   // Element type of its tensors.
   std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_transformer_decoder.
+struct NnTransformerDecoderOptions {
+  // What is applied last: the module itself.
+  Module norm;
 };
 
 // Named arguments of dt_nn_transformer.
@@ -3465,6 +3484,25 @@ struct LstmCellResult {
   Tensor c;
 };
 
+struct PackPaddedSequenceResult {
+  Tensor data;
+  Tensor batch_sizes;
+  Tensor sorted_indices;
+  Tensor unsorted_indices;
+};
+
+struct PackSequenceResult {
+  Tensor data;
+  Tensor batch_sizes;
+  Tensor sorted_indices;
+  Tensor unsorted_indices;
+};
+
+struct PadPackedSequenceResult {
+  Tensor padded;
+  Tensor lengths;
+};
+
 struct MaxDimResult {
   Tensor values;
   Tensor indices;
@@ -4489,6 +4527,12 @@ inline bool Module::is_training() const {
   int32_t out = 0;
   detail::check(dt_module_is_training(handle(), &out));
   return out != 0;
+}
+
+inline Module Module::clone() const {
+  dt_module* out = nullptr;
+  detail::check(dt_module_clone(handle(), &out));
+  return dumbtorch::Module(out);
 }
 
 inline std::vector<Tensor> Module::parameters() const {
@@ -8010,6 +8054,18 @@ inline Module TransformerEncoderLayer(
   return dumbtorch::Module(out);
 }
 
+// Copies of a layer, one after another, and a norm. Inputs: src, and if need be mask and
+// src_key_padding_mask. Its children are layers and norm. The module.
+inline Module TransformerEncoder(
+    const Module& encoder_layer, int64_t num_layers,
+    const NnTransformerEncoderOptions& options = {}) {
+  dt_nn_transformer_encoder_options options_c = DT_NN_TRANSFORMER_ENCODER_OPTIONS_INIT;
+  options_c.norm = options.norm.handle();
+  dt_module* out = nullptr;
+  detail::check(dt_nn_transformer_encoder(encoder_layer.handle(), num_layers, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
 // Attention of an input to itself, then to memory, then two linear layers, each added to what it is
 // applied to (arXiv 1706.03762). Inputs: tgt, memory, and if need be tgt_mask, memory_mask,
 // tgt_key_padding_mask and memory_key_padding_mask. The module.
@@ -8031,10 +8087,23 @@ inline Module TransformerDecoderLayer(
   return dumbtorch::Module(out);
 }
 
-// An encoder, and a decoder that attends to what it gives (arXiv 1706.03762), each with a norm at
-// its end. Inputs: src, tgt, and if need be src_mask, tgt_mask, memory_mask, src_key_padding_mask,
-// tgt_key_padding_mask and memory_key_padding_mask. Its children are encoder and decoder, theirs
-// layers and norm. The module.
+// Copies of a layer, one after another, and a norm. Inputs: tgt, memory, and if need be tgt_mask,
+// memory_mask, tgt_key_padding_mask and memory_key_padding_mask. Its children are layers and norm.
+// The module.
+inline Module TransformerDecoder(
+    const Module& decoder_layer, int64_t num_layers,
+    const NnTransformerDecoderOptions& options = {}) {
+  dt_nn_transformer_decoder_options options_c = DT_NN_TRANSFORMER_DECODER_OPTIONS_INIT;
+  options_c.norm = options.norm.handle();
+  dt_module* out = nullptr;
+  detail::check(dt_nn_transformer_decoder(decoder_layer.handle(), num_layers, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// An encoder, and a decoder that attends to what it gives (arXiv 1706.03762), each a stack of
+// layers with a norm at its end. Inputs: src, tgt, and if need be src_mask, tgt_mask, memory_mask,
+// src_key_padding_mask, tgt_key_padding_mask and memory_key_padding_mask. Its children are encoder,
+// a TransformerEncoder, and decoder, a TransformerDecoder. The module.
 inline Module Transformer(const NnTransformerOptions& options = {}) {
   dt_nn_transformer_options options_c = DT_NN_TRANSFORMER_OPTIONS_INIT;
   options_c.d_model = options.d_model;
@@ -8617,12 +8686,14 @@ inline Module UpsamplingBilinear2d(const NnUpsamplingBilinear2dOptions& options 
   return dumbtorch::Module(out);
 }
 
-// The recurrent network of Elman; rnn_tanh has the formulas. Input: what it is applied to, [time,
+// The recurrent network of Elman; rnn_tanh has the formulas. Inputs: what it is applied to, [time,
 // batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the
-// state that it begins with, absent for zeros. Outputs: the hidden states of the last layer, and
-// what those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0,
-// bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse. The
-// module.
+// state that it begins with, absent for zeros. Packed sequences are four inputs in the place of the
+// first, as pack_padded_sequence gives them: data, batch_sizes, sorted_indices and
+// unsorted_indices, both absent where sequences are sorted; outputs are packed like data then.
+// Outputs: the hidden states of the last layer, and what those of all layers and directions end
+// with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 of layer 0, and so on; of
+// the other direction weight_ih_l0_reverse. The module.
 inline Module RNN(int64_t input_size, int64_t hidden_size, const NnRnnOptions& options = {}) {
   dt_nn_rnn_options options_c = DT_NN_RNN_OPTIONS_INIT;
   options_c.num_layers = options.num_layers;
@@ -8641,10 +8712,13 @@ inline Module RNN(int64_t input_size, int64_t hidden_size, const NnRnnOptions& o
 
 // Long short-term memory; lstm has the formulas. Inputs: what it is applied to, [time, batch,
 // input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the hidden
-// state and the cells that it begins with, absent for zeros. Outputs: the hidden states of the last
-// layer, and what hidden states and cells of all layers and directions end with. Parameters:
-// weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and with proj_size weight_hr_l0 of layer 0,
-// and so on; of the other direction weight_ih_l0_reverse. The module.
+// state and the cells that it begins with, absent for zeros. Packed sequences are four inputs in
+// the place of the first, as pack_padded_sequence gives them: data, batch_sizes, sorted_indices and
+// unsorted_indices, both absent where sequences are sorted; outputs are packed like data then.
+// Outputs: the hidden states of the last layer, and what hidden states and cells of all layers and
+// directions end with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and with
+// proj_size weight_hr_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse. The
+// module.
 inline Module LSTM(int64_t input_size, int64_t hidden_size, const NnLstmOptions& options = {}) {
   dt_nn_lstm_options options_c = DT_NN_LSTM_OPTIONS_INIT;
   options_c.num_layers = options.num_layers;
@@ -8661,11 +8735,14 @@ inline Module LSTM(int64_t input_size, int64_t hidden_size, const NnLstmOptions&
   return dumbtorch::Module(out);
 }
 
-// Gated recurrent units; gru has the formulas. Input: what it is applied to, [time, batch,
+// Gated recurrent units; gru has the formulas. Inputs: what it is applied to, [time, batch,
 // input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the state
-// that it begins with, absent for zeros. Outputs: the hidden states of the last layer, and what
-// those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0,
-// bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse. The module.
+// that it begins with, absent for zeros. Packed sequences are four inputs in the place of the
+// first, as pack_padded_sequence gives them: data, batch_sizes, sorted_indices and
+// unsorted_indices, both absent where sequences are sorted; outputs are packed like data then.
+// Outputs: the hidden states of the last layer, and what those of all layers and directions end
+// with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 of layer 0, and so on; of
+// the other direction weight_ih_l0_reverse. The module.
 inline Module GRU(int64_t input_size, int64_t hidden_size, const NnGruOptions& options = {}) {
   dt_nn_gru_options options_c = DT_NN_GRU_OPTIONS_INIT;
   options_c.num_layers = options.num_layers;
@@ -14088,6 +14165,84 @@ inline Tensor clip_grad_norm_(
 }
 
 }  // namespace nn::utils
+
+namespace nn::utils::rnn {
+
+// Sequences of several lengths side by side. [longest, batch, ...], or [batch, longest, ...] with
+// batch_first.
+inline Tensor pad_sequence(
+    const TensorRefs& sequences, bool batch_first = false, double padding_value = 0.0,
+    const std::string& padding_side = "right") {
+  dt_tensor* out = nullptr;
+  detail::check(dt_pad_sequence(
+    sequences.data(), sequences.size(), batch_first, padding_value, detail::text(padding_side),
+    &out));
+  return Tensor(out);
+}
+
+// The reverse of pad_sequence. A copy of each sequence, [length, ...].
+inline std::vector<Tensor> unpad_sequence(
+    const Tensor& padded_sequences, const Tensor& lengths, bool batch_first = false) {
+  dt_tensor_list* out = nullptr;
+  detail::check(dt_unpad_sequence(padded_sequences.handle(), lengths.handle(), batch_first, &out));
+  return detail::take_tensors(out);
+}
+
+// Packs sequences of several lengths, so that nothing is padding. The elements of all sequences,
+// [sum of lengths, ...]: those of the first time step, from the longest sequence to the shortest,
+// then those of the second, and so on; how many sequences have an element at each time step, int64
+// [longest] on the CPU; where in the batch the longest sequence was, and so on, and where in that
+// order each of the batch is, both absent with enforce_sorted.
+inline PackPaddedSequenceResult pack_padded_sequence(
+    const Tensor& input, const Tensor& lengths, bool batch_first = false,
+    bool enforce_sorted = true) {
+  dt_tensor* data = nullptr;
+  dt_tensor* batch_sizes = nullptr;
+  dt_tensor* sorted_indices = nullptr;
+  dt_tensor* unsorted_indices = nullptr;
+  detail::check(dt_pack_padded_sequence(
+    input.handle(), lengths.handle(), batch_first, enforce_sorted, &data, &batch_sizes,
+    &sorted_indices, &unsorted_indices));
+  return {Tensor(data), Tensor(batch_sizes), Tensor(sorted_indices), Tensor(unsorted_indices)};
+}
+
+// pack_padded_sequence of sequences that are not padded. What pack_padded_sequence gives.
+inline PackSequenceResult pack_sequence(const TensorRefs& sequences, bool enforce_sorted = true) {
+  dt_tensor* data = nullptr;
+  dt_tensor* batch_sizes = nullptr;
+  dt_tensor* sorted_indices = nullptr;
+  dt_tensor* unsorted_indices = nullptr;
+  detail::check(dt_pack_sequence(
+    sequences.data(), sequences.size(), enforce_sorted, &data, &batch_sizes, &sorted_indices,
+    &unsorted_indices));
+  return {Tensor(data), Tensor(batch_sizes), Tensor(sorted_indices), Tensor(unsorted_indices)};
+}
+
+// The reverse of pack_padded_sequence. [time, batch, ...], or [batch, time, ...] with batch_first;
+// and how long each is, int64 [batch] on the CPU.
+inline PadPackedSequenceResult pad_packed_sequence(
+    const Tensor& data, const Tensor& batch_sizes, const Tensor& unsorted_indices = {},
+    bool batch_first = false, const Scalar& padding_value = 0.0,
+    std::optional<int64_t> total_length = std::nullopt) {
+  dt_tensor* padded = nullptr;
+  dt_tensor* lengths = nullptr;
+  detail::check(dt_pad_packed_sequence(
+    data.handle(), batch_sizes.handle(), unsorted_indices.handle(), batch_first,
+    padding_value.kind(), padding_value.i(), padding_value.f(), detail::pointer(total_length),
+    &padded, &lengths));
+  return {Tensor(padded), Tensor(lengths)};
+}
+
+// The reverse of pack_sequence. A copy of each sequence, [length, ...].
+inline std::vector<Tensor> unpack_sequence(
+    const Tensor& data, const Tensor& batch_sizes, const Tensor& unsorted_indices = {}) {
+  dt_tensor_list* out = nullptr;
+  detail::check(dt_unpack_sequence(
+    data.handle(), batch_sizes.handle(), unsorted_indices.handle(), &out));
+  return detail::take_tensors(out);
+}
+
+}  // namespace nn::utils::rnn
 
 namespace special {
 

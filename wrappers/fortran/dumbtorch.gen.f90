@@ -198,6 +198,7 @@ contains
   procedure :: kind => dt_module_kind
   procedure :: train => dt_module_train
   procedure :: is_training => dt_module_is_training
+  procedure :: clone => dt_module_clone
   procedure :: parameters => dt_module_parameters
   procedure :: named_parameters => dt_module_named_parameters
   procedure :: named_buffers => dt_module_named_buffers
@@ -643,9 +644,17 @@ public :: nn_transformer_encoder_layer
 interface nn_transformer_encoder_layer
   procedure dt_nn_transformer_encoder_layer
 end interface
+public :: nn_transformer_encoder
+interface nn_transformer_encoder
+  procedure dt_nn_transformer_encoder
+end interface
 public :: nn_transformer_decoder_layer
 interface nn_transformer_decoder_layer
   procedure dt_nn_transformer_decoder_layer
+end interface
+public :: nn_transformer_decoder
+interface nn_transformer_decoder
+  procedure dt_nn_transformer_decoder
 end interface
 public :: nn_transformer
 interface nn_transformer
@@ -3382,6 +3391,30 @@ end interface
 public :: rnn_relu_cell
 interface rnn_relu_cell
   procedure dt_rnn_relu_cell
+end interface
+public :: pad_sequence
+interface pad_sequence
+  procedure dt_pad_sequence
+end interface
+public :: unpad_sequence
+interface unpad_sequence
+  procedure dt_unpad_sequence
+end interface
+public :: pack_padded_sequence
+interface pack_padded_sequence
+  procedure dt_pack_padded_sequence
+end interface
+public :: pack_sequence
+interface pack_sequence
+  procedure dt_pack_sequence
+end interface
+public :: pad_packed_sequence
+interface pad_packed_sequence
+  procedure dt_pad_packed_sequence
+end interface
+public :: unpack_sequence
+interface unpack_sequence
+  procedure dt_unpack_sequence
 end interface
 public :: sum
 interface sum
@@ -6662,6 +6695,24 @@ function dt_nn_transformer_encoder_layer(d_model, nhead, dim_feedforward, dropou
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
+! nn_transformer_encoder: Copies of a layer, one after another, and a norm. Inputs: src, and if
+! need be mask and src_key_padding_mask. Its children are layers and norm. The module.
+function dt_nn_transformer_encoder(encoder_layer, num_layers, norm, stat, errmsg) result(out)
+  type(dt_module), intent(in) :: encoder_layer
+  type(*), dimension(..), intent(in) :: num_layers
+  type(dt_module), intent(in), optional :: norm
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_module) :: out
+  type(frame) :: f
+  call dtf_begin(f, 60)
+  call dtf_give(f, 0, handle_of(encoder_layer))
+  call dtf_give(f, 1, num_layers)
+  if (present(norm)) call dtf_give(f, 2, handle_of(norm))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
+  call dtf_end(f)
+end function
 ! nn_transformer_decoder_layer: Attention of an input to itself, then to memory, then two linear
 ! layers, each added to what it is applied to (arXiv 1706.03762). Inputs: tgt, memory, and if need
 ! be tgt_mask, memory_mask, tgt_key_padding_mask and memory_key_padding_mask. The module.
@@ -6681,7 +6732,7 @@ function dt_nn_transformer_decoder_layer(d_model, nhead, dim_feedforward, dropou
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 60)
+  call dtf_begin(f, 61)
   call dtf_give(f, 0, d_model)
   call dtf_give(f, 1, nhead)
   if (present(dim_feedforward)) call dtf_give(f, 2, dim_feedforward)
@@ -6697,10 +6748,29 @@ function dt_nn_transformer_decoder_layer(d_model, nhead, dim_feedforward, dropou
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
+! nn_transformer_decoder: Copies of a layer, one after another, and a norm. Inputs: tgt, memory,
+! and if need be tgt_mask, memory_mask, tgt_key_padding_mask and memory_key_padding_mask. Its
+! children are layers and norm. The module.
+function dt_nn_transformer_decoder(decoder_layer, num_layers, norm, stat, errmsg) result(out)
+  type(dt_module), intent(in) :: decoder_layer
+  type(*), dimension(..), intent(in) :: num_layers
+  type(dt_module), intent(in), optional :: norm
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_module) :: out
+  type(frame) :: f
+  call dtf_begin(f, 62)
+  call dtf_give(f, 0, handle_of(decoder_layer))
+  call dtf_give(f, 1, num_layers)
+  if (present(norm)) call dtf_give(f, 2, handle_of(norm))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
+  call dtf_end(f)
+end function
 ! nn_transformer: An encoder, and a decoder that attends to what it gives (arXiv 1706.03762), each
-! with a norm at its end. Inputs: src, tgt, and if need be src_mask, tgt_mask, memory_mask,
-! src_key_padding_mask, tgt_key_padding_mask and memory_key_padding_mask. Its children are encoder
-! and decoder, theirs layers and norm. The module.
+! a stack of layers with a norm at its end. Inputs: src, tgt, and if need be src_mask, tgt_mask,
+! memory_mask, src_key_padding_mask, tgt_key_padding_mask and memory_key_padding_mask. Its children
+! are encoder, a TransformerEncoder, and decoder, a TransformerDecoder. The module.
 function dt_nn_transformer(d_model, nhead, num_encoder_layers, num_decoder_layers, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in), optional :: d_model
   type(*), dimension(..), intent(in), optional :: nhead
@@ -6719,7 +6789,7 @@ function dt_nn_transformer(d_model, nhead, num_encoder_layers, num_decoder_layer
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 61)
+  call dtf_begin(f, 63)
   if (present(d_model)) call dtf_give(f, 0, d_model)
   if (present(nhead)) call dtf_give(f, 1, nhead)
   if (present(num_encoder_layers)) call dtf_give(f, 2, num_encoder_layers)
@@ -6744,7 +6814,7 @@ function dt_nn_mse_loss(reduction, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 62)
+  call dtf_begin(f, 64)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -6757,7 +6827,7 @@ function dt_nn_l1_loss(reduction, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 63)
+  call dtf_begin(f, 65)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -6773,7 +6843,7 @@ function dt_nn_nll_loss(weight, ignore_index, reduction, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 64)
+  call dtf_begin(f, 66)
   if (present(weight)) call dtf_give(f, 0, handle_of(weight))
   if (present(ignore_index)) call dtf_give(f, 1, ignore_index)
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -6792,7 +6862,7 @@ function dt_nn_cross_entropy_loss(weight, ignore_index, reduction, label_smoothi
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 65)
+  call dtf_begin(f, 67)
   if (present(weight)) call dtf_give(f, 0, handle_of(weight))
   if (present(ignore_index)) call dtf_give(f, 1, ignore_index)
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -6810,7 +6880,7 @@ function dt_nn_bce_loss(weight, reduction, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 66)
+  call dtf_begin(f, 68)
   if (present(weight)) call dtf_give(f, 0, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 1, reduction)
   call run(f, stat, errmsg)
@@ -6826,7 +6896,7 @@ function dt_nn_bce_with_logits_loss(weight, reduction, pos_weight, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 67)
+  call dtf_begin(f, 69)
   if (present(weight)) call dtf_give(f, 0, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 1, reduction)
   if (present(pos_weight)) call dtf_give(f, 2, handle_of(pos_weight))
@@ -6843,7 +6913,7 @@ function dt_nn_smooth_l1_loss(reduction, beta, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 68)
+  call dtf_begin(f, 70)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   if (present(beta)) call dtf_give(f, 1, beta)
   call run(f, stat, errmsg)
@@ -6859,7 +6929,7 @@ function dt_nn_huber_loss(reduction, delta, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 69)
+  call dtf_begin(f, 71)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   if (present(delta)) call dtf_give(f, 1, delta)
   call run(f, stat, errmsg)
@@ -6875,7 +6945,7 @@ function dt_nn_kl_div_loss(reduction, log_target, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 70)
+  call dtf_begin(f, 72)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   if (present(log_target)) call dtf_give(f, 1, log_target)
   call run(f, stat, errmsg)
@@ -6893,7 +6963,7 @@ function dt_nn_poisson_nll_loss(log_input, full, eps, reduction, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 71)
+  call dtf_begin(f, 73)
   if (present(log_input)) call dtf_give(f, 0, log_input)
   if (present(full)) call dtf_give(f, 1, full)
   if (present(eps)) call dtf_give(f, 2, eps)
@@ -6912,7 +6982,7 @@ function dt_nn_gaussian_nll_loss(full, eps, reduction, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 72)
+  call dtf_begin(f, 74)
   if (present(full)) call dtf_give(f, 0, full)
   if (present(eps)) call dtf_give(f, 1, eps)
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -6927,7 +6997,7 @@ function dt_nn_soft_margin_loss(reduction, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 73)
+  call dtf_begin(f, 75)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -6942,7 +7012,7 @@ function dt_nn_hinge_embedding_loss(margin, reduction, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 74)
+  call dtf_begin(f, 76)
   if (present(margin)) call dtf_give(f, 0, margin)
   if (present(reduction)) call dtf_give(f, 1, reduction)
   call run(f, stat, errmsg)
@@ -6958,7 +7028,7 @@ function dt_nn_margin_ranking_loss(margin, reduction, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 75)
+  call dtf_begin(f, 77)
   if (present(margin)) call dtf_give(f, 0, margin)
   if (present(reduction)) call dtf_give(f, 1, reduction)
   call run(f, stat, errmsg)
@@ -6974,7 +7044,7 @@ function dt_nn_cosine_embedding_loss(margin, reduction, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 76)
+  call dtf_begin(f, 78)
   if (present(margin)) call dtf_give(f, 0, margin)
   if (present(reduction)) call dtf_give(f, 1, reduction)
   call run(f, stat, errmsg)
@@ -6993,7 +7063,7 @@ function dt_nn_triplet_margin_loss(margin, p, eps, swap, reduction, stat, errmsg
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 77)
+  call dtf_begin(f, 79)
   if (present(margin)) call dtf_give(f, 0, margin)
   if (present(p)) call dtf_give(f, 1, p)
   if (present(eps)) call dtf_give(f, 2, eps)
@@ -7014,7 +7084,7 @@ function dt_nn_multi_margin_loss(p, margin, weight, reduction, stat, errmsg) res
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 78)
+  call dtf_begin(f, 80)
   if (present(p)) call dtf_give(f, 0, p)
   if (present(margin)) call dtf_give(f, 1, margin)
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -7031,7 +7101,7 @@ function dt_nn_multi_label_margin_loss(reduction, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 79)
+  call dtf_begin(f, 81)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -7046,7 +7116,7 @@ function dt_nn_multi_label_soft_margin_loss(weight, reduction, stat, errmsg) res
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 80)
+  call dtf_begin(f, 82)
   if (present(weight)) call dtf_give(f, 0, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 1, reduction)
   call run(f, stat, errmsg)
@@ -7063,7 +7133,7 @@ function dt_nn_ctc_loss(blank, reduction, zero_infinity, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 81)
+  call dtf_begin(f, 83)
   if (present(blank)) call dtf_give(f, 0, blank)
   if (present(reduction)) call dtf_give(f, 1, reduction)
   if (present(zero_infinity)) call dtf_give(f, 2, zero_infinity)
@@ -7083,7 +7153,7 @@ function dt_nn_max_pool1d(kernel_size, stride, padding, dilation, ceil_mode, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 82)
+  call dtf_begin(f, 84)
   call dtf_give(f, 0, kernel_size)
   if (present(stride)) call dtf_give(f, 1, stride)
   if (present(padding)) call dtf_give(f, 2, padding)
@@ -7105,7 +7175,7 @@ function dt_nn_max_pool2d(kernel_size, stride, padding, dilation, ceil_mode, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 83)
+  call dtf_begin(f, 85)
   call dtf_give(f, 0, kernel_size)
   if (present(stride)) call dtf_give(f, 1, stride)
   if (present(padding)) call dtf_give(f, 2, padding)
@@ -7127,7 +7197,7 @@ function dt_nn_max_pool3d(kernel_size, stride, padding, dilation, ceil_mode, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 84)
+  call dtf_begin(f, 86)
   call dtf_give(f, 0, kernel_size)
   if (present(stride)) call dtf_give(f, 1, stride)
   if (present(padding)) call dtf_give(f, 2, padding)
@@ -7147,7 +7217,7 @@ function dt_nn_max_unpool1d(kernel_size, stride, padding, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 85)
+  call dtf_begin(f, 87)
   call dtf_give(f, 0, kernel_size)
   if (present(stride)) call dtf_give(f, 1, stride)
   if (present(padding)) call dtf_give(f, 2, padding)
@@ -7165,7 +7235,7 @@ function dt_nn_max_unpool2d(kernel_size, stride, padding, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 86)
+  call dtf_begin(f, 88)
   call dtf_give(f, 0, kernel_size)
   if (present(stride)) call dtf_give(f, 1, stride)
   if (present(padding)) call dtf_give(f, 2, padding)
@@ -7183,7 +7253,7 @@ function dt_nn_max_unpool3d(kernel_size, stride, padding, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 87)
+  call dtf_begin(f, 89)
   call dtf_give(f, 0, kernel_size)
   if (present(stride)) call dtf_give(f, 1, stride)
   if (present(padding)) call dtf_give(f, 2, padding)
@@ -7201,7 +7271,7 @@ function dt_nn_fractional_max_pool2d(kernel_size, output_size, output_ratio, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 88)
+  call dtf_begin(f, 90)
   call dtf_give(f, 0, kernel_size)
   if (present(output_size)) call dtf_give(f, 1, output_size)
   if (present(output_ratio)) call dtf_give(f, 2, output_ratio)
@@ -7219,7 +7289,7 @@ function dt_nn_fractional_max_pool3d(kernel_size, output_size, output_ratio, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 89)
+  call dtf_begin(f, 91)
   call dtf_give(f, 0, kernel_size)
   if (present(output_size)) call dtf_give(f, 1, output_size)
   if (present(output_ratio)) call dtf_give(f, 2, output_ratio)
@@ -7239,7 +7309,7 @@ function dt_nn_avg_pool1d(kernel_size, stride, padding, ceil_mode, count_include
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 90)
+  call dtf_begin(f, 92)
   call dtf_give(f, 0, kernel_size)
   if (present(stride)) call dtf_give(f, 1, stride)
   if (present(padding)) call dtf_give(f, 2, padding)
@@ -7262,7 +7332,7 @@ function dt_nn_avg_pool2d(kernel_size, stride, padding, ceil_mode, count_include
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 91)
+  call dtf_begin(f, 93)
   call dtf_give(f, 0, kernel_size)
   if (present(stride)) call dtf_give(f, 1, stride)
   if (present(padding)) call dtf_give(f, 2, padding)
@@ -7286,7 +7356,7 @@ function dt_nn_avg_pool3d(kernel_size, stride, padding, ceil_mode, count_include
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 92)
+  call dtf_begin(f, 94)
   call dtf_give(f, 0, kernel_size)
   if (present(stride)) call dtf_give(f, 1, stride)
   if (present(padding)) call dtf_give(f, 2, padding)
@@ -7305,7 +7375,7 @@ function dt_nn_adaptive_avg_pool1d(output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 93)
+  call dtf_begin(f, 95)
   call dtf_give(f, 0, output_size)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -7319,7 +7389,7 @@ function dt_nn_adaptive_max_pool1d(output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 94)
+  call dtf_begin(f, 96)
   call dtf_give(f, 0, output_size)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -7336,7 +7406,7 @@ function dt_nn_lp_pool1d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 95)
+  call dtf_begin(f, 97)
   call dtf_give(f, 0, norm_type)
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -7353,7 +7423,7 @@ function dt_nn_adaptive_avg_pool2d(output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 96)
+  call dtf_begin(f, 98)
   call dtf_give(f, 0, output_size)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -7367,7 +7437,7 @@ function dt_nn_adaptive_max_pool2d(output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 97)
+  call dtf_begin(f, 99)
   call dtf_give(f, 0, output_size)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -7384,7 +7454,7 @@ function dt_nn_lp_pool2d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 98)
+  call dtf_begin(f, 100)
   call dtf_give(f, 0, norm_type)
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -7401,7 +7471,7 @@ function dt_nn_adaptive_avg_pool3d(output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 99)
+  call dtf_begin(f, 101)
   call dtf_give(f, 0, output_size)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -7415,7 +7485,7 @@ function dt_nn_adaptive_max_pool3d(output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 100)
+  call dtf_begin(f, 102)
   call dtf_give(f, 0, output_size)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -7432,7 +7502,7 @@ function dt_nn_lp_pool3d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 101)
+  call dtf_begin(f, 103)
   call dtf_give(f, 0, norm_type)
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -7450,7 +7520,7 @@ function dt_nn_upsample(size, scale_factor, mode, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 102)
+  call dtf_begin(f, 104)
   if (present(size)) call dtf_give(f, 0, size)
   if (present(scale_factor)) call dtf_give(f, 1, scale_factor)
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -7467,7 +7537,7 @@ function dt_nn_upsampling_nearest2d(size, scale_factor, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 103)
+  call dtf_begin(f, 105)
   if (present(size)) call dtf_give(f, 0, size)
   if (present(scale_factor)) call dtf_give(f, 1, scale_factor)
   call run(f, stat, errmsg)
@@ -7483,19 +7553,21 @@ function dt_nn_upsampling_bilinear2d(size, scale_factor, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 104)
+  call dtf_begin(f, 106)
   if (present(size)) call dtf_give(f, 0, size)
   if (present(scale_factor)) call dtf_give(f, 1, scale_factor)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_rnn: The recurrent network of Elman; rnn_tanh has the formulas. Input: what it is applied to,
+! nn_rnn: The recurrent network of Elman; rnn_tanh has the formulas. Inputs: what it is applied to,
 ! [time, batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and
-! the state that it begins with, absent for zeros. Outputs: the hidden states of the last layer,
-! and what those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0,
-! bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse. The
-! module.
+! the state that it begins with, absent for zeros. Packed sequences are four inputs in the place of
+! the first, as pack_padded_sequence gives them: data, batch_sizes, sorted_indices and
+! unsorted_indices, both absent where sequences are sorted; outputs are packed like data then.
+! Outputs: the hidden states of the last layer, and what those of all layers and directions end
+! with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 of layer 0, and so on; of
+! the other direction weight_ih_l0_reverse. The module.
 function dt_nn_rnn(input_size, hidden_size, num_layers, nonlinearity, bias, batch_first, dropout, bidirectional, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: input_size
   type(*), dimension(..), intent(in) :: hidden_size
@@ -7511,7 +7583,7 @@ function dt_nn_rnn(input_size, hidden_size, num_layers, nonlinearity, bias, batc
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 105)
+  call dtf_begin(f, 107)
   call dtf_give(f, 0, input_size)
   call dtf_give(f, 1, hidden_size)
   if (present(num_layers)) call dtf_give(f, 2, num_layers)
@@ -7528,10 +7600,13 @@ function dt_nn_rnn(input_size, hidden_size, num_layers, nonlinearity, bias, batc
 end function
 ! nn_lstm: Long short-term memory; lstm has the formulas. Inputs: what it is applied to, [time,
 ! batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the
-! hidden state and the cells that it begins with, absent for zeros. Outputs: the hidden states of
-! the last layer, and what hidden states and cells of all layers and directions end with.
-! Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and with proj_size weight_hr_l0 of
-! layer 0, and so on; of the other direction weight_ih_l0_reverse. The module.
+! hidden state and the cells that it begins with, absent for zeros. Packed sequences are four
+! inputs in the place of the first, as pack_padded_sequence gives them: data, batch_sizes,
+! sorted_indices and unsorted_indices, both absent where sequences are sorted; outputs are packed
+! like data then. Outputs: the hidden states of the last layer, and what hidden states and cells of
+! all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0,
+! bias_hh_l0 and with proj_size weight_hr_l0 of layer 0, and so on; of the other direction
+! weight_ih_l0_reverse. The module.
 function dt_nn_lstm(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: input_size
   type(*), dimension(..), intent(in) :: hidden_size
@@ -7547,7 +7622,7 @@ function dt_nn_lstm(input_size, hidden_size, num_layers, bias, batch_first, drop
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 106)
+  call dtf_begin(f, 108)
   call dtf_give(f, 0, input_size)
   call dtf_give(f, 1, hidden_size)
   if (present(num_layers)) call dtf_give(f, 2, num_layers)
@@ -7562,11 +7637,14 @@ function dt_nn_lstm(input_size, hidden_size, num_layers, bias, batch_first, drop
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_gru: Gated recurrent units; gru has the formulas. Input: what it is applied to, [time, batch,
+! nn_gru: Gated recurrent units; gru has the formulas. Inputs: what it is applied to, [time, batch,
 ! input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the state
-! that it begins with, absent for zeros. Outputs: the hidden states of the last layer, and what
-! those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0,
-! bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse. The module.
+! that it begins with, absent for zeros. Packed sequences are four inputs in the place of the
+! first, as pack_padded_sequence gives them: data, batch_sizes, sorted_indices and
+! unsorted_indices, both absent where sequences are sorted; outputs are packed like data then.
+! Outputs: the hidden states of the last layer, and what those of all layers and directions end
+! with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 of layer 0, and so on; of
+! the other direction weight_ih_l0_reverse. The module.
 function dt_nn_gru(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: input_size
   type(*), dimension(..), intent(in) :: hidden_size
@@ -7581,7 +7659,7 @@ function dt_nn_gru(input_size, hidden_size, num_layers, bias, batch_first, dropo
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 107)
+  call dtf_begin(f, 109)
   call dtf_give(f, 0, input_size)
   call dtf_give(f, 1, hidden_size)
   if (present(num_layers)) call dtf_give(f, 2, num_layers)
@@ -7607,7 +7685,7 @@ function dt_nn_rnn_cell(input_size, hidden_size, bias, nonlinearity, device, dty
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 108)
+  call dtf_begin(f, 110)
   call dtf_give(f, 0, input_size)
   call dtf_give(f, 1, hidden_size)
   if (present(bias)) call dtf_give(f, 2, bias)
@@ -7629,7 +7707,7 @@ function dt_nn_lstm_cell(input_size, hidden_size, bias, device, dtype, stat, err
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 109)
+  call dtf_begin(f, 111)
   call dtf_give(f, 0, input_size)
   call dtf_give(f, 1, hidden_size)
   if (present(bias)) call dtf_give(f, 2, bias)
@@ -7650,7 +7728,7 @@ function dt_nn_gru_cell(input_size, hidden_size, bias, device, dtype, stat, errm
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 110)
+  call dtf_begin(f, 112)
   call dtf_give(f, 0, input_size)
   call dtf_give(f, 1, hidden_size)
   if (present(bias)) call dtf_give(f, 2, bias)
@@ -7668,7 +7746,7 @@ function dt_nn_unflatten(dim, unflattened_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 111)
+  call dtf_begin(f, 113)
   call dtf_give(f, 0, dim)
   call dtf_give(f, 1, unflattened_size)
   call run(f, stat, errmsg)
@@ -7686,7 +7764,7 @@ function dt_nn_fold(output_size, kernel_size, dilation, padding, stride, stat, e
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 112)
+  call dtf_begin(f, 114)
   call dtf_give(f, 0, output_size)
   call dtf_give(f, 1, kernel_size)
   if (present(dilation)) call dtf_give(f, 2, dilation)
@@ -7706,7 +7784,7 @@ function dt_nn_unfold(kernel_size, dilation, padding, stride, stat, errmsg) resu
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 113)
+  call dtf_begin(f, 115)
   call dtf_give(f, 0, kernel_size)
   if (present(dilation)) call dtf_give(f, 1, dilation)
   if (present(padding)) call dtf_give(f, 2, padding)
@@ -7722,7 +7800,7 @@ function dt_nn_pixel_shuffle(upscale_factor, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 114)
+  call dtf_begin(f, 116)
   call dtf_give(f, 0, upscale_factor)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -7735,7 +7813,7 @@ function dt_nn_pixel_unshuffle(downscale_factor, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 115)
+  call dtf_begin(f, 117)
   call dtf_give(f, 0, downscale_factor)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -7749,7 +7827,7 @@ function dt_nn_channel_shuffle(groups, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 116)
+  call dtf_begin(f, 118)
   call dtf_give(f, 0, groups)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -7762,7 +7840,7 @@ function dt_nn_zero_pad1d(padding, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 117)
+  call dtf_begin(f, 119)
   call dtf_give(f, 0, padding)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -7775,7 +7853,7 @@ function dt_nn_zero_pad2d(padding, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 118)
+  call dtf_begin(f, 120)
   call dtf_give(f, 0, padding)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -7788,7 +7866,7 @@ function dt_nn_zero_pad3d(padding, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 119)
+  call dtf_begin(f, 121)
   call dtf_give(f, 0, padding)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -7802,7 +7880,7 @@ function dt_nn_constant_pad1d(padding, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 120)
+  call dtf_begin(f, 122)
   call dtf_give(f, 0, padding)
   call dtf_give(f, 1, value)
   call run(f, stat, errmsg)
@@ -7817,7 +7895,7 @@ function dt_nn_constant_pad2d(padding, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 121)
+  call dtf_begin(f, 123)
   call dtf_give(f, 0, padding)
   call dtf_give(f, 1, value)
   call run(f, stat, errmsg)
@@ -7832,7 +7910,7 @@ function dt_nn_constant_pad3d(padding, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 122)
+  call dtf_begin(f, 124)
   call dtf_give(f, 0, padding)
   call dtf_give(f, 1, value)
   call run(f, stat, errmsg)
@@ -7847,7 +7925,7 @@ function dt_nn_reflection_pad1d(padding, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 123)
+  call dtf_begin(f, 125)
   call dtf_give(f, 0, padding)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -7861,7 +7939,7 @@ function dt_nn_reflection_pad2d(padding, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 124)
+  call dtf_begin(f, 126)
   call dtf_give(f, 0, padding)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -7875,7 +7953,7 @@ function dt_nn_reflection_pad3d(padding, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 125)
+  call dtf_begin(f, 127)
   call dtf_give(f, 0, padding)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -7888,7 +7966,7 @@ function dt_nn_replication_pad1d(padding, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 126)
+  call dtf_begin(f, 128)
   call dtf_give(f, 0, padding)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -7901,7 +7979,7 @@ function dt_nn_replication_pad2d(padding, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 127)
+  call dtf_begin(f, 129)
   call dtf_give(f, 0, padding)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -7914,7 +7992,7 @@ function dt_nn_replication_pad3d(padding, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 128)
+  call dtf_begin(f, 130)
   call dtf_give(f, 0, padding)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -7927,7 +8005,7 @@ function dt_nn_circular_pad1d(padding, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 129)
+  call dtf_begin(f, 131)
   call dtf_give(f, 0, padding)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -7941,7 +8019,7 @@ function dt_nn_circular_pad2d(padding, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 130)
+  call dtf_begin(f, 132)
   call dtf_give(f, 0, padding)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -7955,7 +8033,7 @@ function dt_nn_circular_pad3d(padding, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 131)
+  call dtf_begin(f, 133)
   call dtf_give(f, 0, padding)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -7971,7 +8049,7 @@ function dt_models_lenet(num_classes, device, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 132)
+  call dtf_begin(f, 134)
   if (present(num_classes)) call dtf_give(f, 0, num_classes)
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -7990,7 +8068,7 @@ function dt_models_alexnet(num_classes, dropout, device, dtype, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 133)
+  call dtf_begin(f, 135)
   if (present(num_classes)) call dtf_give(f, 0, num_classes)
   if (present(dropout)) call dtf_give(f, 1, dropout)
   if (present(device)) call dtf_give(f, 2, device)
@@ -8010,7 +8088,7 @@ function dt_models_vgg11(num_classes, dropout, device, dtype, stat, errmsg) resu
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 134)
+  call dtf_begin(f, 136)
   if (present(num_classes)) call dtf_give(f, 0, num_classes)
   if (present(dropout)) call dtf_give(f, 1, dropout)
   if (present(device)) call dtf_give(f, 2, device)
@@ -8029,7 +8107,7 @@ function dt_models_resnet18(num_classes, device, dtype, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 135)
+  call dtf_begin(f, 137)
   if (present(num_classes)) call dtf_give(f, 0, num_classes)
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -8047,7 +8125,7 @@ function dt_models_resnet34(num_classes, device, dtype, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 136)
+  call dtf_begin(f, 138)
   if (present(num_classes)) call dtf_give(f, 0, num_classes)
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -8065,7 +8143,7 @@ function dt_models_resnet50(num_classes, device, dtype, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 137)
+  call dtf_begin(f, 139)
   if (present(num_classes)) call dtf_give(f, 0, num_classes)
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -8084,7 +8162,7 @@ function dt_models_mobilenet_v2(num_classes, dropout, device, dtype, stat, errms
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 138)
+  call dtf_begin(f, 140)
   if (present(num_classes)) call dtf_give(f, 0, num_classes)
   if (present(dropout)) call dtf_give(f, 1, dropout)
   if (present(device)) call dtf_give(f, 2, device)
@@ -8110,7 +8188,7 @@ function dt_models_vit_b_16(num_classes, image_size, patch_size, num_layers, num
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 139)
+  call dtf_begin(f, 141)
   if (present(num_classes)) call dtf_give(f, 0, num_classes)
   if (present(image_size)) call dtf_give(f, 1, image_size)
   if (present(patch_size)) call dtf_give(f, 2, patch_size)
@@ -8142,7 +8220,7 @@ function dt_models_gpt2(vocabulary, context, width, layers, heads, dropout, devi
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 140)
+  call dtf_begin(f, 142)
   if (present(vocabulary)) call dtf_give(f, 0, vocabulary)
   if (present(context)) call dtf_give(f, 1, context)
   if (present(width)) call dtf_give(f, 2, width)
@@ -8171,7 +8249,7 @@ function dt_models_lstm_lm(vocabulary, width, hidden, layers, dropout, tie_weigh
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 141)
+  call dtf_begin(f, 143)
   call dtf_give(f, 0, vocabulary)
   if (present(width)) call dtf_give(f, 1, width)
   if (present(hidden)) call dtf_give(f, 2, hidden)
@@ -8197,7 +8275,7 @@ function dt_optim_sgd(params, lr, momentum, dampening, weight_decay, nesterov, m
   character(*), intent(inout), optional :: errmsg
   type(dt_optimizer) :: out
   type(frame) :: f
-  call dtf_begin(f, 142)
+  call dtf_begin(f, 144)
   call dtf_give(f, 0, handle_of(params))
   if (present(lr)) call dtf_give(f, 1, lr)
   if (present(momentum)) call dtf_give(f, 2, momentum)
@@ -8224,7 +8302,7 @@ function dt_optim_adam(params, lr, beta1, beta2, eps, weight_decay, amsgrad, max
   character(*), intent(inout), optional :: errmsg
   type(dt_optimizer) :: out
   type(frame) :: f
-  call dtf_begin(f, 143)
+  call dtf_begin(f, 145)
   call dtf_give(f, 0, handle_of(params))
   if (present(lr)) call dtf_give(f, 1, lr)
   if (present(beta1)) call dtf_give(f, 2, beta1)
@@ -8252,7 +8330,7 @@ function dt_optim_adamw(params, lr, beta1, beta2, eps, weight_decay, amsgrad, ma
   character(*), intent(inout), optional :: errmsg
   type(dt_optimizer) :: out
   type(frame) :: f
-  call dtf_begin(f, 144)
+  call dtf_begin(f, 146)
   call dtf_give(f, 0, handle_of(params))
   if (present(lr)) call dtf_give(f, 1, lr)
   if (present(beta1)) call dtf_give(f, 2, beta1)
@@ -8279,7 +8357,7 @@ function dt_optim_rmsprop(params, lr, alpha, eps, weight_decay, momentum, center
   character(*), intent(inout), optional :: errmsg
   type(dt_optimizer) :: out
   type(frame) :: f
-  call dtf_begin(f, 145)
+  call dtf_begin(f, 147)
   call dtf_give(f, 0, handle_of(params))
   if (present(lr)) call dtf_give(f, 1, lr)
   if (present(alpha)) call dtf_give(f, 2, alpha)
@@ -8305,7 +8383,7 @@ function dt_optim_adagrad(params, lr, lr_decay, weight_decay, initial_accumulato
   character(*), intent(inout), optional :: errmsg
   type(dt_optimizer) :: out
   type(frame) :: f
-  call dtf_begin(f, 146)
+  call dtf_begin(f, 148)
   call dtf_give(f, 0, handle_of(params))
   if (present(lr)) call dtf_give(f, 1, lr)
   if (present(lr_decay)) call dtf_give(f, 2, lr_decay)
@@ -8329,7 +8407,7 @@ function dt_optim_adadelta(params, lr, rho, eps, weight_decay, maximize, stat, e
   character(*), intent(inout), optional :: errmsg
   type(dt_optimizer) :: out
   type(frame) :: f
-  call dtf_begin(f, 147)
+  call dtf_begin(f, 149)
   call dtf_give(f, 0, handle_of(params))
   if (present(lr)) call dtf_give(f, 1, lr)
   if (present(rho)) call dtf_give(f, 2, rho)
@@ -8353,7 +8431,7 @@ function dt_optim_adamax(params, lr, beta1, beta2, eps, weight_decay, maximize, 
   character(*), intent(inout), optional :: errmsg
   type(dt_optimizer) :: out
   type(frame) :: f
-  call dtf_begin(f, 148)
+  call dtf_begin(f, 150)
   call dtf_give(f, 0, handle_of(params))
   if (present(lr)) call dtf_give(f, 1, lr)
   if (present(beta1)) call dtf_give(f, 2, beta1)
@@ -8380,7 +8458,7 @@ function dt_optim_nadam(params, lr, beta1, beta2, eps, weight_decay, momentum_de
   character(*), intent(inout), optional :: errmsg
   type(dt_optimizer) :: out
   type(frame) :: f
-  call dtf_begin(f, 149)
+  call dtf_begin(f, 151)
   call dtf_give(f, 0, handle_of(params))
   if (present(lr)) call dtf_give(f, 1, lr)
   if (present(beta1)) call dtf_give(f, 2, beta1)
@@ -8408,7 +8486,7 @@ function dt_optim_radam(params, lr, beta1, beta2, eps, weight_decay, decoupled_w
   character(*), intent(inout), optional :: errmsg
   type(dt_optimizer) :: out
   type(frame) :: f
-  call dtf_begin(f, 150)
+  call dtf_begin(f, 152)
   call dtf_give(f, 0, handle_of(params))
   if (present(lr)) call dtf_give(f, 1, lr)
   if (present(beta1)) call dtf_give(f, 2, beta1)
@@ -8435,7 +8513,7 @@ function dt_optim_asgd(params, lr, lambd, alpha, t0, weight_decay, maximize, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_optimizer) :: out
   type(frame) :: f
-  call dtf_begin(f, 151)
+  call dtf_begin(f, 153)
   call dtf_give(f, 0, handle_of(params))
   if (present(lr)) call dtf_give(f, 1, lr)
   if (present(lambd)) call dtf_give(f, 2, lambd)
@@ -8460,7 +8538,7 @@ function dt_optim_rprop(params, lr, etaminus, etaplus, step_size_min, step_size_
   character(*), intent(inout), optional :: errmsg
   type(dt_optimizer) :: out
   type(frame) :: f
-  call dtf_begin(f, 152)
+  call dtf_begin(f, 154)
   call dtf_give(f, 0, handle_of(params))
   if (present(lr)) call dtf_give(f, 1, lr)
   if (present(etaminus)) call dtf_give(f, 2, etaminus)
@@ -8481,7 +8559,7 @@ function dt_optim_step_lr(optimizer, step_size, gamma, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_lr_scheduler) :: out
   type(frame) :: f
-  call dtf_begin(f, 153)
+  call dtf_begin(f, 155)
   call dtf_give(f, 0, handle_of(optimizer))
   call dtf_give(f, 1, step_size)
   if (present(gamma)) call dtf_give(f, 2, gamma)
@@ -8498,7 +8576,7 @@ function dt_optim_multi_step_lr(optimizer, milestones, gamma, stat, errmsg) resu
   character(*), intent(inout), optional :: errmsg
   type(dt_lr_scheduler) :: out
   type(frame) :: f
-  call dtf_begin(f, 154)
+  call dtf_begin(f, 156)
   call dtf_give(f, 0, handle_of(optimizer))
   call dtf_give(f, 1, milestones)
   if (present(gamma)) call dtf_give(f, 2, gamma)
@@ -8515,7 +8593,7 @@ function dt_optim_constant_lr(optimizer, factor, total_iters, stat, errmsg) resu
   character(*), intent(inout), optional :: errmsg
   type(dt_lr_scheduler) :: out
   type(frame) :: f
-  call dtf_begin(f, 155)
+  call dtf_begin(f, 157)
   call dtf_give(f, 0, handle_of(optimizer))
   if (present(factor)) call dtf_give(f, 1, factor)
   if (present(total_iters)) call dtf_give(f, 2, total_iters)
@@ -8533,7 +8611,7 @@ function dt_optim_linear_lr(optimizer, start_factor, end_factor, total_iters, st
   character(*), intent(inout), optional :: errmsg
   type(dt_lr_scheduler) :: out
   type(frame) :: f
-  call dtf_begin(f, 156)
+  call dtf_begin(f, 158)
   call dtf_give(f, 0, handle_of(optimizer))
   if (present(start_factor)) call dtf_give(f, 1, start_factor)
   if (present(end_factor)) call dtf_give(f, 2, end_factor)
@@ -8550,7 +8628,7 @@ function dt_optim_exponential_lr(optimizer, gamma, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_lr_scheduler) :: out
   type(frame) :: f
-  call dtf_begin(f, 157)
+  call dtf_begin(f, 159)
   call dtf_give(f, 0, handle_of(optimizer))
   call dtf_give(f, 1, gamma)
   call run(f, stat, errmsg)
@@ -8566,7 +8644,7 @@ function dt_optim_polynomial_lr(optimizer, total_iters, power, stat, errmsg) res
   character(*), intent(inout), optional :: errmsg
   type(dt_lr_scheduler) :: out
   type(frame) :: f
-  call dtf_begin(f, 158)
+  call dtf_begin(f, 160)
   call dtf_give(f, 0, handle_of(optimizer))
   if (present(total_iters)) call dtf_give(f, 1, total_iters)
   if (present(power)) call dtf_give(f, 2, power)
@@ -8583,7 +8661,7 @@ function dt_optim_cosine_annealing_lr(optimizer, t_max, eta_min, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_lr_scheduler) :: out
   type(frame) :: f
-  call dtf_begin(f, 159)
+  call dtf_begin(f, 161)
   call dtf_give(f, 0, handle_of(optimizer))
   call dtf_give(f, 1, t_max)
   if (present(eta_min)) call dtf_give(f, 2, eta_min)
@@ -8606,7 +8684,7 @@ function dt_scaled_dot_product_attention(query, key, value, attn_mask, dropout_p
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 160)
+  call dtf_begin(f, 162)
   call dtf_give(f, 0, handle_of(query))
   call dtf_give(f, 1, handle_of(key))
   call dtf_give(f, 2, handle_of(value))
@@ -8654,7 +8732,7 @@ subroutine dt_multi_head_attention_forward(query, key, value, embed_dim_to_check
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: weights
   type(frame) :: f
-  call dtf_begin(f, 161)
+  call dtf_begin(f, 163)
   call dtf_give(f, 0, handle_of(query))
   call dtf_give(f, 1, handle_of(key))
   call dtf_give(f, 2, handle_of(value))
@@ -8696,7 +8774,7 @@ subroutine dt_autocast_begin(device_type, dtype, enabled, cache_enabled, stat, e
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 162)
+  call dtf_begin(f, 164)
   call dtf_give(f, 0, device_type)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(enabled)) call dtf_give(f, 2, enabled)
@@ -8710,7 +8788,7 @@ subroutine dt_autocast_end(stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 163)
+  call dtf_begin(f, 165)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -8721,7 +8799,7 @@ function dt_is_autocast_enabled(device_type, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 164)
+  call dtf_begin(f, 166)
   call dtf_give(f, 0, device_type)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -8734,7 +8812,7 @@ subroutine dt_set_autocast_enabled(device_type, enabled, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 165)
+  call dtf_begin(f, 167)
   call dtf_give(f, 0, device_type)
   call dtf_give(f, 1, enabled)
   call run(f, stat, errmsg)
@@ -8747,7 +8825,7 @@ function dt_get_autocast_dtype(device_type, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 166)
+  call dtf_begin(f, 168)
   call dtf_give(f, 0, device_type)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -8760,7 +8838,7 @@ subroutine dt_set_autocast_dtype(device_type, dtype, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 167)
+  call dtf_begin(f, 169)
   call dtf_give(f, 0, device_type)
   call dtf_give(f, 1, dtype)
   call run(f, stat, errmsg)
@@ -8772,7 +8850,7 @@ function dt_is_autocast_cache_enabled(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 168)
+  call dtf_begin(f, 170)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -8783,7 +8861,7 @@ subroutine dt_set_autocast_cache_enabled(enabled, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 169)
+  call dtf_begin(f, 171)
   call dtf_give(f, 0, enabled)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -8794,7 +8872,7 @@ subroutine dt_clear_autocast_cache(stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 170)
+  call dtf_begin(f, 172)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -8809,7 +8887,7 @@ subroutine dt_tensor_backward(input, gradient, retain_graph, create_graph, input
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 171)
+  call dtf_begin(f, 173)
   call dtf_give(f, 0, handle_of(input))
   if (present(gradient)) call dtf_give(f, 1, handle_of(gradient))
   if (present(retain_graph)) call dtf_give(f, 2, retain_graph)
@@ -8828,7 +8906,7 @@ subroutine dt_autograd_backward(tensors, grad_tensors, retain_graph, create_grap
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 172)
+  call dtf_begin(f, 174)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(grad_tensors)) call dtf_give(f, 1, handle_of(grad_tensors))
   if (present(retain_graph)) call dtf_give(f, 2, retain_graph)
@@ -8850,7 +8928,7 @@ function dt_autograd_grad(outputs, inputs, grad_outputs, retain_graph, create_gr
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 173)
+  call dtf_begin(f, 175)
   call dtf_give(f, 0, handle_of(outputs))
   call dtf_give(f, 1, handle_of(inputs))
   if (present(grad_outputs)) call dtf_give(f, 2, handle_of(grad_outputs))
@@ -8874,7 +8952,7 @@ function dt_tensor_register_hook(input, hook, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_hook) :: out
   type(frame) :: f
-  call dtf_begin(f, 174)
+  call dtf_begin(f, 176)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, transfer(c_funloc(hook), 0_int64))
   call run(f, stat, errmsg)
@@ -8890,7 +8968,7 @@ function dt_tensor_register_post_accumulate_grad_hook(input, hook, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_hook) :: out
   type(frame) :: f
-  call dtf_begin(f, 175)
+  call dtf_begin(f, 177)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, transfer(c_funloc(hook), 0_int64))
   call run(f, stat, errmsg)
@@ -8904,7 +8982,7 @@ function dt_autograd_current_backward(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 176)
+  call dtf_begin(f, 178)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -8917,7 +8995,7 @@ function dt_autograd_is_reached(node, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 177)
+  call dtf_begin(f, 179)
   call dtf_give(f, 0, node)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -8932,7 +9010,7 @@ subroutine dt_autograd_push_saved_tensors_hooks(pack, unpack, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 178)
+  call dtf_begin(f, 180)
   call dtf_give(f, 0, transfer(c_funloc(pack), 0_int64))
   call dtf_give(f, 1, transfer(c_funloc(unpack), 0_int64))
   call run(f, stat, errmsg)
@@ -8944,7 +9022,7 @@ subroutine dt_autograd_pop_saved_tensors_hooks(stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 179)
+  call dtf_begin(f, 181)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -8954,7 +9032,7 @@ subroutine dt_hook_remove(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 180)
+  call dtf_begin(f, 182)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -8972,7 +9050,7 @@ function dt_custom_function(name, inputs, outputs, saved, backward, dirty, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 181)
+  call dtf_begin(f, 183)
   if (present(name)) call dtf_give(f, 0, name)
   call dtf_give(f, 1, handle_of(inputs))
   call dtf_give(f, 2, handle_of(outputs))
@@ -9003,7 +9081,7 @@ function dt_conv1d(input, weight, bias, stride, padding, dilation, groups, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 182)
+  call dtf_begin(f, 184)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9028,7 +9106,7 @@ function dt_conv1d_padding(input, weight, bias, stride, padding, dilation, group
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 183)
+  call dtf_begin(f, 185)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9056,7 +9134,7 @@ function dt_conv_transpose1d(input, weight, bias, stride, padding, output_paddin
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 184)
+  call dtf_begin(f, 186)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9084,7 +9162,7 @@ function dt_conv2d(input, weight, bias, stride, padding, dilation, groups, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 185)
+  call dtf_begin(f, 187)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9109,7 +9187,7 @@ function dt_conv2d_padding(input, weight, bias, stride, padding, dilation, group
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 186)
+  call dtf_begin(f, 188)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9137,7 +9215,7 @@ function dt_conv_transpose2d(input, weight, bias, stride, padding, output_paddin
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 187)
+  call dtf_begin(f, 189)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9165,7 +9243,7 @@ function dt_conv3d(input, weight, bias, stride, padding, dilation, groups, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 188)
+  call dtf_begin(f, 190)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9190,7 +9268,7 @@ function dt_conv3d_padding(input, weight, bias, stride, padding, dilation, group
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 189)
+  call dtf_begin(f, 191)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9219,7 +9297,7 @@ function dt_conv_transpose3d(input, weight, bias, stride, padding, output_paddin
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 190)
+  call dtf_begin(f, 192)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9243,7 +9321,7 @@ function dt_empty(size, dtype, device, requires_grad, memory_format, stat, errms
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 191)
+  call dtf_begin(f, 193)
   call dtf_give(f, 0, size)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9264,7 +9342,7 @@ function dt_empty_strided(size, stride, dtype, device, requires_grad, stat, errm
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 192)
+  call dtf_begin(f, 194)
   call dtf_give(f, 0, size)
   call dtf_give(f, 1, stride)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9287,7 +9365,7 @@ function dt_new_empty_strided(input, size, stride, dtype, device, requires_grad,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 193)
+  call dtf_begin(f, 195)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -9308,7 +9386,7 @@ function dt_zeros(size, dtype, device, requires_grad, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 194)
+  call dtf_begin(f, 196)
   call dtf_give(f, 0, size)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9327,7 +9405,7 @@ function dt_ones(size, dtype, device, requires_grad, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 195)
+  call dtf_begin(f, 197)
   call dtf_give(f, 0, size)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9347,7 +9425,7 @@ function dt_full(size, fill_value, dtype, device, requires_grad, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 196)
+  call dtf_begin(f, 198)
   call dtf_give(f, 0, size)
   call give(f, 1, fill_value)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9369,7 +9447,7 @@ function dt_arange(start, end, step, dtype, device, requires_grad, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 197)
+  call dtf_begin(f, 199)
   call give(f, 0, start)
   call give(f, 1, end)
   if (present(step)) call give(f, 2, step)
@@ -9392,7 +9470,7 @@ function dt_linspace(start, end, steps, dtype, device, requires_grad, stat, errm
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 198)
+  call dtf_begin(f, 200)
   call give(f, 0, start)
   call give(f, 1, end)
   call dtf_give(f, 2, steps)
@@ -9416,7 +9494,7 @@ function dt_logspace(start, end, steps, base, dtype, device, requires_grad, stat
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 199)
+  call dtf_begin(f, 201)
   call give(f, 0, start)
   call give(f, 1, end)
   call dtf_give(f, 2, steps)
@@ -9439,7 +9517,7 @@ function dt_eye(n, m, dtype, device, requires_grad, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 200)
+  call dtf_begin(f, 202)
   call dtf_give(f, 0, n)
   if (present(m)) call dtf_give(f, 1, m)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9459,7 +9537,7 @@ function dt_scalar_tensor(s, dtype, device, requires_grad, stat, errmsg) result(
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 201)
+  call dtf_begin(f, 203)
   call give(f, 0, s)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9479,7 +9557,7 @@ function dt_empty_like(input, dtype, device, requires_grad, memory_format, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 202)
+  call dtf_begin(f, 204)
   call dtf_give(f, 0, handle_of(input))
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9500,7 +9578,7 @@ function dt_zeros_like(input, dtype, device, requires_grad, memory_format, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 203)
+  call dtf_begin(f, 205)
   call dtf_give(f, 0, handle_of(input))
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9521,7 +9599,7 @@ function dt_ones_like(input, dtype, device, requires_grad, memory_format, stat, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 204)
+  call dtf_begin(f, 206)
   call dtf_give(f, 0, handle_of(input))
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9543,7 +9621,7 @@ function dt_full_like(input, fill_value, dtype, device, requires_grad, memory_fo
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 205)
+  call dtf_begin(f, 207)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, fill_value)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9565,7 +9643,7 @@ function dt_new_empty(input, size, dtype, device, requires_grad, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 206)
+  call dtf_begin(f, 208)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9586,7 +9664,7 @@ function dt_new_zeros(input, size, dtype, device, requires_grad, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 207)
+  call dtf_begin(f, 209)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9607,7 +9685,7 @@ function dt_new_ones(input, size, dtype, device, requires_grad, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 208)
+  call dtf_begin(f, 210)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9629,7 +9707,7 @@ function dt_new_full(input, size, fill_value, dtype, device, requires_grad, stat
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 209)
+  call dtf_begin(f, 211)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call give(f, 2, fill_value)
@@ -9651,7 +9729,7 @@ function dt_from_numbers(data, size, dtype, device, requires_grad, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 210)
+  call dtf_begin(f, 212)
   call dtf_give(f, 0, data)
   if (present(size)) call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9670,7 +9748,7 @@ function dt_from_bools(data, size, device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 211)
+  call dtf_begin(f, 213)
   call dtf_give(f, 0, data)
   if (present(size)) call dtf_give(f, 1, size)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9689,7 +9767,7 @@ function dt_from_ints(data, size, dtype, device, requires_grad, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 212)
+  call dtf_begin(f, 214)
   call dtf_give(f, 0, data)
   if (present(size)) call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9707,7 +9785,7 @@ function dt_to_ints(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 213)
+  call dtf_begin(f, 215)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -9722,7 +9800,7 @@ function dt_to_numbers(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 214)
+  call dtf_begin(f, 216)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -9737,7 +9815,7 @@ function dt_clone(input, memory_format, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 215)
+  call dtf_begin(f, 217)
   call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call run(f, stat, errmsg)
@@ -9756,7 +9834,7 @@ function dt_to(input, device, dtype, non_blocking, copy, memory_format, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 216)
+  call dtf_begin(f, 218)
   call dtf_give(f, 0, handle_of(input))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9775,7 +9853,7 @@ function dt_cpu(input, memory_format, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 217)
+  call dtf_begin(f, 219)
   call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call run(f, stat, errmsg)
@@ -9792,7 +9870,7 @@ function dt_cuda(input, device, non_blocking, memory_format, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 218)
+  call dtf_begin(f, 220)
   call dtf_give(f, 0, handle_of(input))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(non_blocking)) call dtf_give(f, 2, non_blocking)
@@ -9809,7 +9887,7 @@ function dt_contiguous(input, memory_format, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 219)
+  call dtf_begin(f, 221)
   call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call run(f, stat, errmsg)
@@ -9824,7 +9902,7 @@ subroutine dt_copy_(input, src, non_blocking, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 220)
+  call dtf_begin(f, 222)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   if (present(non_blocking)) call dtf_give(f, 2, non_blocking)
@@ -9838,7 +9916,7 @@ subroutine dt_fill_(input, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 221)
+  call dtf_begin(f, 223)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, value)
   call run(f, stat, errmsg)
@@ -9850,7 +9928,7 @@ subroutine dt_zero_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 222)
+  call dtf_begin(f, 224)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -9862,7 +9940,7 @@ function dt_dataset_new(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_dataset) :: out
   type(frame) :: f
-  call dtf_begin(f, 223)
+  call dtf_begin(f, 225)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -9875,7 +9953,7 @@ function dt_dataset_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 224)
+  call dtf_begin(f, 226)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -9894,7 +9972,7 @@ function dt_data_loader_new(dataset, batch_size, shuffle, drop_last, num_workers
   character(*), intent(inout), optional :: errmsg
   type(dt_data_loader) :: out
   type(frame) :: f
-  call dtf_begin(f, 225)
+  call dtf_begin(f, 227)
   call dtf_give(f, 0, handle_of(dataset))
   if (present(batch_size)) call dtf_give(f, 1, batch_size)
   if (present(shuffle)) call dtf_give(f, 2, shuffle)
@@ -9913,7 +9991,7 @@ function dt_data_loader_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 226)
+  call dtf_begin(f, 228)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -9925,7 +10003,7 @@ subroutine dt_data_loader_start(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 227)
+  call dtf_begin(f, 229)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -9938,7 +10016,7 @@ function dt_data_loader_next(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 228)
+  call dtf_begin(f, 230)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -9956,7 +10034,7 @@ function dt_read_idx(path, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 229)
+  call dtf_begin(f, 231)
   call dtf_give(f, 0, path)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -9971,7 +10049,7 @@ subroutine dt_save_safetensors(path, names, tensors, progress, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 230)
+  call dtf_begin(f, 232)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -9988,7 +10066,7 @@ subroutine dt_load_safetensors_bytes(data, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 231)
+  call dtf_begin(f, 233)
   call dtf_give(f, 0, data)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
@@ -10012,7 +10090,7 @@ subroutine dt_load_safetensors(path, names, tensors, only, progress, stat, errms
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 232)
+  call dtf_begin(f, 234)
   call dtf_give(f, 0, path)
   if (present(only)) call dtf_give(f, 1, only)
   if (present(progress)) call dtf_give(f, 2, transfer(c_funloc(progress), 0_int64))
@@ -10034,7 +10112,7 @@ function dt_safetensors_names(path, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 233)
+  call dtf_begin(f, 235)
   call dtf_give(f, 0, path)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out(f%taken(1)))
@@ -10051,7 +10129,7 @@ subroutine dt_save_checkpoint(path, names, tensors, progress, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 234)
+  call dtf_begin(f, 236)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -10070,7 +10148,7 @@ subroutine dt_load_checkpoint(path, names, tensors, only, progress, stat, errmsg
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 235)
+  call dtf_begin(f, 237)
   call dtf_give(f, 0, path)
   if (present(only)) call dtf_give(f, 1, only)
   if (present(progress)) call dtf_give(f, 2, transfer(c_funloc(progress), 0_int64))
@@ -10092,7 +10170,7 @@ function dt_checkpoint_names(path, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 236)
+  call dtf_begin(f, 238)
   call dtf_give(f, 0, path)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out(f%taken(1)))
@@ -10107,7 +10185,7 @@ subroutine dt_save_archive(path, names, records, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 237)
+  call dtf_begin(f, 239)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(records))
@@ -10122,7 +10200,7 @@ function dt_archive_bytes(names, records, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 238)
+  call dtf_begin(f, 240)
   call dtf_give(f, 0, names)
   call dtf_give(f, 1, handle_of(records))
   call run(f, stat, errmsg)
@@ -10138,7 +10216,7 @@ subroutine dt_load_archive(path, names, records, mmap, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: records
   type(frame) :: f
-  call dtf_begin(f, 239)
+  call dtf_begin(f, 241)
   call dtf_give(f, 0, path)
   if (present(mmap)) call dtf_give(f, 1, mmap)
   call run(f, stat, errmsg)
@@ -10160,7 +10238,7 @@ subroutine dt_load_archive_bytes(data, names, records, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: records
   type(frame) :: f
-  call dtf_begin(f, 240)
+  call dtf_begin(f, 242)
   call dtf_give(f, 0, data)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
@@ -10180,7 +10258,7 @@ subroutine dt_save_npy(path, array, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 241)
+  call dtf_begin(f, 243)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, handle_of(array))
   call run(f, stat, errmsg)
@@ -10193,7 +10271,7 @@ function dt_load_npy(path, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 242)
+  call dtf_begin(f, 244)
   call dtf_give(f, 0, path)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -10207,7 +10285,7 @@ subroutine dt_save_npz(path, names, arrays, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 243)
+  call dtf_begin(f, 245)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(arrays))
@@ -10223,7 +10301,7 @@ subroutine dt_load_npz(path, names, arrays, only, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: arrays
   type(frame) :: f
-  call dtf_begin(f, 244)
+  call dtf_begin(f, 246)
   call dtf_give(f, 0, path)
   if (present(only)) call dtf_give(f, 1, only)
   call run(f, stat, errmsg)
@@ -10254,7 +10332,7 @@ subroutine dt_read_csv(path, values, names, labels, columns, delimiter, header, 
   character(:), allocatable, dimension(:), intent(out) :: names
   character(:), allocatable, dimension(:), intent(out) :: labels
   type(frame) :: f
-  call dtf_begin(f, 245)
+  call dtf_begin(f, 247)
   call dtf_give(f, 0, path)
   if (present(columns)) call dtf_give(f, 1, columns)
   if (present(delimiter)) call dtf_give(f, 2, delimiter)
@@ -10276,7 +10354,7 @@ function dt_cuda_device_count(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 246)
+  call dtf_begin(f, 248)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -10287,7 +10365,7 @@ function dt_cuda_reason(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 247)
+  call dtf_begin(f, 249)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
   call dtf_take(f, 0, out)
@@ -10299,7 +10377,7 @@ function dt_cuda_current_device(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 248)
+  call dtf_begin(f, 250)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -10310,7 +10388,7 @@ subroutine dt_cuda_set_device(index, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 249)
+  call dtf_begin(f, 251)
   call dtf_give(f, 0, index)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10323,7 +10401,7 @@ function dt_device_from_text(text, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 250)
+  call dtf_begin(f, 252)
   call dtf_give(f, 0, text)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -10337,7 +10415,7 @@ function dt_device_name(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 251)
+  call dtf_begin(f, 253)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -10352,7 +10430,7 @@ subroutine dt_device_capability(device, major, minor, stat, errmsg)
   integer(int64), intent(out) :: major
   integer(int64), intent(out) :: minor
   type(frame) :: f
-  call dtf_begin(f, 252)
+  call dtf_begin(f, 254)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, major)
@@ -10371,7 +10449,7 @@ subroutine dt_get_device_properties(device, name, major, minor, multi_processor_
   integer(int64), intent(out) :: multi_processor_count
   integer(int64), intent(out) :: total_memory
   type(frame) :: f
-  call dtf_begin(f, 253)
+  call dtf_begin(f, 255)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: name)
@@ -10393,7 +10471,7 @@ subroutine dt_device_memory(device, free, total, peak_allocated, peak_reserved, 
   integer(int64), intent(out) :: peak_allocated
   integer(int64), intent(out) :: peak_reserved
   type(frame) :: f
-  call dtf_begin(f, 254)
+  call dtf_begin(f, 256)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, free)
@@ -10409,7 +10487,7 @@ subroutine dt_reset_peak_memory_stats(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 255)
+  call dtf_begin(f, 257)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10422,7 +10500,7 @@ subroutine dt_set_tf32(matmul, convolution, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 256)
+  call dtf_begin(f, 258)
   call dtf_give(f, 0, matmul)
   call dtf_give(f, 1, convolution)
   call run(f, stat, errmsg)
@@ -10435,7 +10513,7 @@ subroutine dt_get_tf32(matmul, convolution, stat, errmsg)
   logical, intent(out) :: matmul
   logical, intent(out) :: convolution
   type(frame) :: f
-  call dtf_begin(f, 257)
+  call dtf_begin(f, 259)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, matmul)
   call dtf_take(f, 1, convolution)
@@ -10451,7 +10529,7 @@ subroutine dt_set_deterministic(enabled, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 258)
+  call dtf_begin(f, 260)
   call dtf_give(f, 0, enabled)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10462,7 +10540,7 @@ function dt_get_deterministic(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 259)
+  call dtf_begin(f, 261)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -10474,7 +10552,7 @@ function dt_tensor_pin_memory(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 260)
+  call dtf_begin(f, 262)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -10487,7 +10565,7 @@ function dt_tensor_is_pinned(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 261)
+  call dtf_begin(f, 263)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -10501,7 +10579,7 @@ function dt_stream_new(device, priority, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_stream) :: out
   type(frame) :: f
-  call dtf_begin(f, 262)
+  call dtf_begin(f, 264)
   if (present(device)) call dtf_give(f, 0, device)
   if (present(priority)) call dtf_give(f, 1, priority)
   call run(f, stat, errmsg)
@@ -10516,7 +10594,7 @@ function dt_stream_external(device, native, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_stream) :: out
   type(frame) :: f
-  call dtf_begin(f, 263)
+  call dtf_begin(f, 265)
   call dtf_give(f, 0, device)
   call dtf_give(f, 1, native)
   call run(f, stat, errmsg)
@@ -10530,7 +10608,7 @@ function dt_current_stream(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_stream) :: out
   type(frame) :: f
-  call dtf_begin(f, 264)
+  call dtf_begin(f, 266)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -10543,7 +10621,7 @@ function dt_default_stream(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_stream) :: out
   type(frame) :: f
-  call dtf_begin(f, 265)
+  call dtf_begin(f, 267)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -10556,7 +10634,7 @@ function dt_stream_device(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 266)
+  call dtf_begin(f, 268)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -10571,7 +10649,7 @@ function dt_stream_native(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 267)
+  call dtf_begin(f, 269)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -10584,7 +10662,7 @@ subroutine dt_set_stream(device, stream, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 268)
+  call dtf_begin(f, 270)
   call dtf_give(f, 0, device)
   if (present(stream)) call dtf_give(f, 1, handle_of(stream))
   call run(f, stat, errmsg)
@@ -10596,7 +10674,7 @@ subroutine dt_stream_synchronize(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 269)
+  call dtf_begin(f, 271)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10608,7 +10686,7 @@ function dt_stream_query(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 270)
+  call dtf_begin(f, 272)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -10622,7 +10700,7 @@ subroutine dt_tensor_record_stream(input, stream, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 271)
+  call dtf_begin(f, 273)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(stream))
   call run(f, stat, errmsg)
@@ -10636,7 +10714,7 @@ function dt_event_new(device, timing, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_event) :: out
   type(frame) :: f
-  call dtf_begin(f, 272)
+  call dtf_begin(f, 274)
   if (present(device)) call dtf_give(f, 0, device)
   if (present(timing)) call dtf_give(f, 1, timing)
   call run(f, stat, errmsg)
@@ -10650,7 +10728,7 @@ function dt_event_device(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 273)
+  call dtf_begin(f, 275)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -10664,7 +10742,7 @@ subroutine dt_event_record(self, stream, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 274)
+  call dtf_begin(f, 276)
   call dtf_give(f, 0, handle_of(self))
   if (present(stream)) call dtf_give(f, 1, handle_of(stream))
   call run(f, stat, errmsg)
@@ -10677,7 +10755,7 @@ subroutine dt_event_wait(self, device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 275)
+  call dtf_begin(f, 277)
   call dtf_give(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   call run(f, stat, errmsg)
@@ -10689,7 +10767,7 @@ subroutine dt_event_synchronize(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 276)
+  call dtf_begin(f, 278)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10701,7 +10779,7 @@ function dt_event_query(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 277)
+  call dtf_begin(f, 279)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -10715,7 +10793,7 @@ function dt_event_elapsed_time(self, end, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 278)
+  call dtf_begin(f, 280)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(end))
   call run(f, stat, errmsg)
@@ -10729,7 +10807,7 @@ function dt_graph_new(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_graph) :: out
   type(frame) :: f
-  call dtf_begin(f, 279)
+  call dtf_begin(f, 281)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -10743,7 +10821,7 @@ subroutine dt_graph_begin(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 280)
+  call dtf_begin(f, 282)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10754,7 +10832,7 @@ subroutine dt_graph_end(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 281)
+  call dtf_begin(f, 283)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10765,7 +10843,7 @@ subroutine dt_graph_abandon(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 282)
+  call dtf_begin(f, 284)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10777,7 +10855,7 @@ subroutine dt_graph_replay(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 283)
+  call dtf_begin(f, 285)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10788,7 +10866,7 @@ function dt_is_capturing(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 284)
+  call dtf_begin(f, 286)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -10802,7 +10880,7 @@ function dt_linalg_cholesky(input, upper, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 285)
+  call dtf_begin(f, 287)
   call dtf_give(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   call run(f, stat, errmsg)
@@ -10820,7 +10898,7 @@ subroutine dt_linalg_cholesky_ex(input, L, info, upper, check_errors, stat, errm
   type(dt_tensor), intent(inout) :: L
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
-  call dtf_begin(f, 286)
+  call dtf_begin(f, 288)
   call dtf_give(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   if (present(check_errors)) call dtf_give(f, 2, check_errors)
@@ -10837,7 +10915,7 @@ function dt_cholesky(input, upper, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 287)
+  call dtf_begin(f, 289)
   call dtf_give(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   call run(f, stat, errmsg)
@@ -10853,7 +10931,7 @@ function dt_cholesky_solve(input, input2, upper, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 288)
+  call dtf_begin(f, 290)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(input2))
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -10869,7 +10947,7 @@ function dt_cholesky_inverse(input, upper, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 289)
+  call dtf_begin(f, 291)
   call dtf_give(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   call run(f, stat, errmsg)
@@ -10886,7 +10964,7 @@ subroutine dt_linalg_lu_factor(A, LU, pivots, pivot, stat, errmsg)
   type(dt_tensor), intent(inout) :: LU
   type(dt_tensor), intent(inout) :: pivots
   type(frame) :: f
-  call dtf_begin(f, 290)
+  call dtf_begin(f, 292)
   call dtf_give(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   call run(f, stat, errmsg)
@@ -10906,7 +10984,7 @@ subroutine dt_linalg_lu_factor_ex(A, LU, pivots, info, pivot, check_errors, stat
   type(dt_tensor), intent(inout) :: pivots
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
-  call dtf_begin(f, 291)
+  call dtf_begin(f, 293)
   call dtf_give(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   if (present(check_errors)) call dtf_give(f, 2, check_errors)
@@ -10927,7 +11005,7 @@ subroutine dt_linalg_lu(A, P, L, U, pivot, stat, errmsg)
   type(dt_tensor), intent(inout) :: L
   type(dt_tensor), intent(inout) :: U
   type(frame) :: f
-  call dtf_begin(f, 292)
+  call dtf_begin(f, 294)
   call dtf_give(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   call run(f, stat, errmsg)
@@ -10948,7 +11026,7 @@ subroutine dt_lu_unpack(LU_data, LU_pivots, P, L, U, unpack_data, unpack_pivots,
   type(dt_tensor), intent(inout) :: L
   type(dt_tensor), intent(inout) :: U
   type(frame) :: f
-  call dtf_begin(f, 293)
+  call dtf_begin(f, 295)
   call dtf_give(f, 0, handle_of(LU_data))
   call dtf_give(f, 1, handle_of(LU_pivots))
   if (present(unpack_data)) call dtf_give(f, 2, unpack_data)
@@ -10970,7 +11048,7 @@ function dt_linalg_lu_solve(LU, pivots, B, left, adjoint, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 294)
+  call dtf_begin(f, 296)
   call dtf_give(f, 0, handle_of(LU))
   call dtf_give(f, 1, handle_of(pivots))
   call dtf_give(f, 2, handle_of(B))
@@ -10989,7 +11067,7 @@ function dt_lu_solve(input, LU_data, LU_pivots, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 295)
+  call dtf_begin(f, 297)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(LU_data))
   call dtf_give(f, 2, handle_of(LU_pivots))
@@ -11007,7 +11085,7 @@ function dt_linalg_solve(A, B, left, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 296)
+  call dtf_begin(f, 298)
   call dtf_give(f, 0, handle_of(A))
   call dtf_give(f, 1, handle_of(B))
   if (present(left)) call dtf_give(f, 2, left)
@@ -11027,7 +11105,7 @@ subroutine dt_linalg_solve_ex(A, B, result, info, left, check_errors, stat, errm
   type(dt_tensor), intent(inout) :: result
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
-  call dtf_begin(f, 297)
+  call dtf_begin(f, 299)
   call dtf_give(f, 0, handle_of(A))
   call dtf_give(f, 1, handle_of(B))
   if (present(left)) call dtf_give(f, 2, left)
@@ -11049,7 +11127,7 @@ function dt_linalg_solve_triangular(input, B, upper, left, unitriangular, stat, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 298)
+  call dtf_begin(f, 300)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(B))
   call dtf_give(f, 2, upper)
@@ -11071,7 +11149,7 @@ subroutine dt_triangular_solve(input, A, solution, cloned_coefficient, upper, tr
   type(dt_tensor), intent(inout) :: solution
   type(dt_tensor), intent(inout) :: cloned_coefficient
   type(frame) :: f
-  call dtf_begin(f, 299)
+  call dtf_begin(f, 301)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(A))
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -11089,7 +11167,7 @@ function dt_linalg_inv(A, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 300)
+  call dtf_begin(f, 302)
   call dtf_give(f, 0, handle_of(A))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11102,7 +11180,7 @@ function dt_inverse(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 301)
+  call dtf_begin(f, 303)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11118,7 +11196,7 @@ subroutine dt_linalg_inv_ex(A, inverse, info, check_errors, stat, errmsg)
   type(dt_tensor), intent(inout) :: inverse
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
-  call dtf_begin(f, 302)
+  call dtf_begin(f, 304)
   call dtf_give(f, 0, handle_of(A))
   if (present(check_errors)) call dtf_give(f, 1, check_errors)
   call run(f, stat, errmsg)
@@ -11133,7 +11211,7 @@ function dt_linalg_det(A, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 303)
+  call dtf_begin(f, 305)
   call dtf_give(f, 0, handle_of(A))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11146,7 +11224,7 @@ function dt_det(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 304)
+  call dtf_begin(f, 306)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11160,7 +11238,7 @@ subroutine dt_linalg_slogdet(A, sign, logabsdet, stat, errmsg)
   type(dt_tensor), intent(inout) :: sign
   type(dt_tensor), intent(inout) :: logabsdet
   type(frame) :: f
-  call dtf_begin(f, 305)
+  call dtf_begin(f, 307)
   call dtf_give(f, 0, handle_of(A))
   call run(f, stat, errmsg)
   call hold(sign, f%taken(0))
@@ -11175,7 +11253,7 @@ subroutine dt_slogdet(input, sign, logabsdet, stat, errmsg)
   type(dt_tensor), intent(inout) :: sign
   type(dt_tensor), intent(inout) :: logabsdet
   type(frame) :: f
-  call dtf_begin(f, 306)
+  call dtf_begin(f, 308)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(sign, f%taken(0))
@@ -11189,7 +11267,7 @@ function dt_logdet(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 307)
+  call dtf_begin(f, 309)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11204,7 +11282,7 @@ subroutine dt_linalg_qr(A, Q, R, mode, stat, errmsg)
   type(dt_tensor), intent(inout) :: Q
   type(dt_tensor), intent(inout) :: R
   type(frame) :: f
-  call dtf_begin(f, 308)
+  call dtf_begin(f, 310)
   call dtf_give(f, 0, handle_of(A))
   if (present(mode)) call dtf_give(f, 1, mode)
   call run(f, stat, errmsg)
@@ -11221,7 +11299,7 @@ subroutine dt_geqrf(input, a, tau, stat, errmsg)
   type(dt_tensor), intent(inout) :: a
   type(dt_tensor), intent(inout) :: tau
   type(frame) :: f
-  call dtf_begin(f, 309)
+  call dtf_begin(f, 311)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(a, f%taken(0))
@@ -11236,7 +11314,7 @@ function dt_linalg_householder_product(input, tau, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 310)
+  call dtf_begin(f, 312)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tau))
   call run(f, stat, errmsg)
@@ -11251,7 +11329,7 @@ function dt_orgqr(input, input2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 311)
+  call dtf_begin(f, 313)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(input2))
   call run(f, stat, errmsg)
@@ -11269,7 +11347,7 @@ function dt_ormqr(input, input2, input3, left, transpose, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 312)
+  call dtf_begin(f, 314)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(input2))
   call dtf_give(f, 2, handle_of(input3))
@@ -11289,7 +11367,7 @@ subroutine dt_linalg_eigh(input, eigenvalues, eigenvectors, UPLO, stat, errmsg)
   type(dt_tensor), intent(inout) :: eigenvalues
   type(dt_tensor), intent(inout) :: eigenvectors
   type(frame) :: f
-  call dtf_begin(f, 313)
+  call dtf_begin(f, 315)
   call dtf_give(f, 0, handle_of(input))
   if (present(UPLO)) call dtf_give(f, 1, UPLO)
   call run(f, stat, errmsg)
@@ -11305,7 +11383,7 @@ function dt_linalg_eigvalsh(input, UPLO, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 314)
+  call dtf_begin(f, 316)
   call dtf_give(f, 0, handle_of(input))
   if (present(UPLO)) call dtf_give(f, 1, UPLO)
   call run(f, stat, errmsg)
@@ -11323,7 +11401,7 @@ subroutine dt_linalg_svd(A, U, S, Vh, full_matrices, driver, stat, errmsg)
   type(dt_tensor), intent(inout) :: S
   type(dt_tensor), intent(inout) :: Vh
   type(frame) :: f
-  call dtf_begin(f, 315)
+  call dtf_begin(f, 317)
   call dtf_give(f, 0, handle_of(A))
   if (present(full_matrices)) call dtf_give(f, 1, full_matrices)
   if (present(driver)) call dtf_give(f, 2, driver)
@@ -11341,7 +11419,7 @@ function dt_linalg_svdvals(A, driver, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 316)
+  call dtf_begin(f, 318)
   call dtf_give(f, 0, handle_of(A))
   if (present(driver)) call dtf_give(f, 1, driver)
   call run(f, stat, errmsg)
@@ -11359,7 +11437,7 @@ subroutine dt_svd(input, U, S, V, some, compute_uv, stat, errmsg)
   type(dt_tensor), intent(inout) :: S
   type(dt_tensor), intent(inout) :: V
   type(frame) :: f
-  call dtf_begin(f, 317)
+  call dtf_begin(f, 319)
   call dtf_give(f, 0, handle_of(input))
   if (present(some)) call dtf_give(f, 1, some)
   if (present(compute_uv)) call dtf_give(f, 2, compute_uv)
@@ -11379,7 +11457,7 @@ function dt_linalg_pinv(input, atol, rtol, hermitian, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 318)
+  call dtf_begin(f, 320)
   call dtf_give(f, 0, handle_of(input))
   if (present(atol)) call give(f, 1, atol)
   if (present(rtol)) call give(f, 2, rtol)
@@ -11398,7 +11476,7 @@ function dt_linalg_matrix_rank(input, atol, rtol, hermitian, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 319)
+  call dtf_begin(f, 321)
   call dtf_give(f, 0, handle_of(input))
   if (present(atol)) call give(f, 1, atol)
   if (present(rtol)) call give(f, 2, rtol)
@@ -11421,7 +11499,7 @@ subroutine dt_linalg_lstsq(input, b, solution, residuals, rank, singular_values,
   type(dt_tensor), intent(inout) :: rank
   type(dt_tensor), intent(inout) :: singular_values
   type(frame) :: f
-  call dtf_begin(f, 320)
+  call dtf_begin(f, 322)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(b))
   if (present(rcond)) call dtf_give(f, 2, rcond)
@@ -11442,7 +11520,7 @@ function dt_linalg_cond(input, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 321)
+  call dtf_begin(f, 323)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call give(f, 1, p)
   call run(f, stat, errmsg)
@@ -11457,7 +11535,7 @@ function dt_linalg_cond_named(input, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 322)
+  call dtf_begin(f, 324)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call run(f, stat, errmsg)
@@ -11471,7 +11549,7 @@ function dt_linalg_matrix_exp(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 323)
+  call dtf_begin(f, 325)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11484,7 +11562,7 @@ function dt_matrix_exp(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 324)
+  call dtf_begin(f, 326)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11499,7 +11577,7 @@ function dt_linalg_tensorinv(input, ind, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 325)
+  call dtf_begin(f, 327)
   call dtf_give(f, 0, handle_of(input))
   if (present(ind)) call dtf_give(f, 1, ind)
   call run(f, stat, errmsg)
@@ -11515,7 +11593,7 @@ function dt_linalg_tensorsolve(input, other, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 326)
+  call dtf_begin(f, 328)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -11535,7 +11613,7 @@ function dt_rotary_embedding(input, positions, base, interleaved, stat, errmsg) 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 327)
+  call dtf_begin(f, 329)
   call dtf_give(f, 0, handle_of(input))
   if (present(positions)) call dtf_give(f, 1, handle_of(positions))
   if (present(base)) call dtf_give(f, 2, base)
@@ -11554,7 +11632,7 @@ function dt_sinusoidal_embedding(positions, embedding_dim, base, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 328)
+  call dtf_begin(f, 330)
   call dtf_give(f, 0, handle_of(positions))
   call dtf_give(f, 1, embedding_dim)
   if (present(base)) call dtf_give(f, 2, base)
@@ -11572,7 +11650,7 @@ function dt_top_k_top_p_filtering(logits, top_k, top_p, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 329)
+  call dtf_begin(f, 331)
   call dtf_give(f, 0, handle_of(logits))
   if (present(top_k)) call dtf_give(f, 1, top_k)
   if (present(top_p)) call dtf_give(f, 2, top_p)
@@ -11592,7 +11670,7 @@ function dt_sample_logits(logits, temperature, top_k, top_p, generator, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 330)
+  call dtf_begin(f, 332)
   call dtf_give(f, 0, handle_of(logits))
   if (present(temperature)) call dtf_give(f, 1, temperature)
   if (present(top_k)) call dtf_give(f, 2, top_k)
@@ -11610,7 +11688,7 @@ function dt_kv_cache_new(capacity, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_kv_cache) :: out
   type(frame) :: f
-  call dtf_begin(f, 331)
+  call dtf_begin(f, 333)
   if (present(capacity)) call dtf_give(f, 0, capacity)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11628,7 +11706,7 @@ subroutine dt_kv_cache_update(self, key, value, keys, values, stat, errmsg)
   type(dt_tensor), intent(inout) :: keys
   type(dt_tensor), intent(inout) :: values
   type(frame) :: f
-  call dtf_begin(f, 332)
+  call dtf_begin(f, 334)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(key))
   call dtf_give(f, 2, handle_of(value))
@@ -11644,7 +11722,7 @@ function dt_kv_cache_length(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 333)
+  call dtf_begin(f, 335)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -11658,7 +11736,7 @@ subroutine dt_kv_cache_truncate(self, length, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 334)
+  call dtf_begin(f, 336)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, length)
   call run(f, stat, errmsg)
@@ -11674,7 +11752,7 @@ subroutine dt_kv_cache_follow(self, place, seen, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 335)
+  call dtf_begin(f, 337)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(place))
   call dtf_give(f, 2, handle_of(seen))
@@ -11688,7 +11766,7 @@ subroutine dt_kv_cache_settle(self, length, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 336)
+  call dtf_begin(f, 338)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, length)
   call run(f, stat, errmsg)
@@ -11701,7 +11779,7 @@ function dt_kv_cache_place(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 337)
+  call dtf_begin(f, 339)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11714,7 +11792,7 @@ function dt_kv_cache_seen(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 338)
+  call dtf_begin(f, 340)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11748,7 +11826,7 @@ function dt_kv_cache_decoder_block(self, input, heads, norm1_weight, norm1_bias,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 339)
+  call dtf_begin(f, 341)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(input))
   call dtf_give(f, 2, heads)
@@ -11779,7 +11857,7 @@ function dt_amp_unscale_(grads, scale, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 340)
+  call dtf_begin(f, 342)
   call dtf_give(f, 0, handle_of(grads))
   call dtf_give(f, 1, handle_of(scale))
   call run(f, stat, errmsg)
@@ -11798,7 +11876,7 @@ subroutine dt_amp_update_scale_(scale, growth_tracker, found_inf, growth_factor,
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 341)
+  call dtf_begin(f, 343)
   call dtf_give(f, 0, handle_of(scale))
   call dtf_give(f, 1, handle_of(growth_tracker))
   call dtf_give(f, 2, handle_of(found_inf))
@@ -11818,7 +11896,7 @@ function dt_grad_scaler_new(init_scale, growth_factor, backoff_factor, growth_in
   character(*), intent(inout), optional :: errmsg
   type(dt_grad_scaler) :: out
   type(frame) :: f
-  call dtf_begin(f, 342)
+  call dtf_begin(f, 344)
   if (present(init_scale)) call dtf_give(f, 0, init_scale)
   if (present(growth_factor)) call dtf_give(f, 1, growth_factor)
   if (present(backoff_factor)) call dtf_give(f, 2, backoff_factor)
@@ -11835,7 +11913,7 @@ function dt_grad_scaler_scale(self, outputs, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 343)
+  call dtf_begin(f, 345)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(outputs))
   call run(f, stat, errmsg)
@@ -11850,7 +11928,7 @@ subroutine dt_grad_scaler_unscale_(self, optimizer, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 344)
+  call dtf_begin(f, 346)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(optimizer))
   call run(f, stat, errmsg)
@@ -11864,7 +11942,7 @@ subroutine dt_grad_scaler_step(self, optimizer, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 345)
+  call dtf_begin(f, 347)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(optimizer))
   call run(f, stat, errmsg)
@@ -11878,7 +11956,7 @@ subroutine dt_grad_scaler_update(self, new_scale, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 346)
+  call dtf_begin(f, 348)
   call dtf_give(f, 0, handle_of(self))
   if (present(new_scale)) call dtf_give(f, 1, new_scale)
   call run(f, stat, errmsg)
@@ -11892,7 +11970,7 @@ function dt_grad_scaler_get_state(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 347)
+  call dtf_begin(f, 349)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11905,7 +11983,7 @@ subroutine dt_grad_scaler_set_state(self, state, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 348)
+  call dtf_begin(f, 350)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(state))
   call run(f, stat, errmsg)
@@ -11920,7 +11998,7 @@ function dt_index(input, indices, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 349)
+  call dtf_begin(f, 351)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call run(f, stat, errmsg)
@@ -11937,7 +12015,7 @@ function dt_index_put(input, indices, values, accumulate, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 350)
+  call dtf_begin(f, 352)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, handle_of(values))
@@ -11955,7 +12033,7 @@ subroutine dt_index_put_(input, indices, values, accumulate, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 351)
+  call dtf_begin(f, 353)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, handle_of(values))
@@ -11972,7 +12050,7 @@ function dt_index_select(input, dim, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 352)
+  call dtf_begin(f, 354)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -11991,7 +12069,7 @@ function dt_index_add(input, dim, index, source, alpha, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 353)
+  call dtf_begin(f, 355)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12011,7 +12089,7 @@ subroutine dt_index_add_(input, dim, index, source, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 354)
+  call dtf_begin(f, 356)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12030,7 +12108,7 @@ function dt_gather(input, dim, index, sparse_grad, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 355)
+  call dtf_begin(f, 357)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12050,7 +12128,7 @@ function dt_scatter(input, dim, index, src, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 356)
+  call dtf_begin(f, 358)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12068,7 +12146,7 @@ subroutine dt_scatter_(input, dim, index, src, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 357)
+  call dtf_begin(f, 359)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12086,7 +12164,7 @@ function dt_scatter_add(input, dim, index, src, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 358)
+  call dtf_begin(f, 360)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12104,7 +12182,7 @@ subroutine dt_scatter_add_(input, dim, index, src, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 359)
+  call dtf_begin(f, 361)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12125,7 +12203,7 @@ function dt_scatter_reduce(input, dim, index, src, reduce, include_self, stat, e
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 360)
+  call dtf_begin(f, 362)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12147,7 +12225,7 @@ subroutine dt_scatter_reduce_(input, dim, index, src, reduce, include_self, stat
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 361)
+  call dtf_begin(f, 363)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12169,7 +12247,7 @@ function dt_index_reduce(input, dim, index, source, reduce, include_self, stat, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 362)
+  call dtf_begin(f, 364)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12191,7 +12269,7 @@ subroutine dt_index_reduce_(input, dim, index, source, reduce, include_self, sta
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 363)
+  call dtf_begin(f, 365)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12211,7 +12289,7 @@ function dt_index_fill(input, dim, index, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 364)
+  call dtf_begin(f, 366)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12229,7 +12307,7 @@ subroutine dt_index_fill_(input, dim, index, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 365)
+  call dtf_begin(f, 367)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12247,7 +12325,7 @@ function dt_index_copy(input, dim, index, source, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 366)
+  call dtf_begin(f, 368)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12265,7 +12343,7 @@ subroutine dt_index_copy_(input, dim, index, source, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 367)
+  call dtf_begin(f, 369)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12283,7 +12361,7 @@ function dt_masked_scatter(input, mask, source, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 368)
+  call dtf_begin(f, 370)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call dtf_give(f, 2, handle_of(source))
@@ -12299,7 +12377,7 @@ subroutine dt_masked_scatter_(input, mask, source, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 369)
+  call dtf_begin(f, 371)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call dtf_give(f, 2, handle_of(source))
@@ -12314,7 +12392,7 @@ function dt_take(input, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 370)
+  call dtf_begin(f, 372)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(index))
   call run(f, stat, errmsg)
@@ -12330,7 +12408,7 @@ function dt_take_along_dim(input, indices, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 371)
+  call dtf_begin(f, 373)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12348,7 +12426,7 @@ function dt_put(input, index, source, accumulate, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 372)
+  call dtf_begin(f, 374)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(index))
   call dtf_give(f, 2, handle_of(source))
@@ -12366,7 +12444,7 @@ subroutine dt_put_(input, index, source, accumulate, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 373)
+  call dtf_begin(f, 375)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(index))
   call dtf_give(f, 2, handle_of(source))
@@ -12384,7 +12462,7 @@ function dt_nonzero_static(input, size, fill_value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 374)
+  call dtf_begin(f, 376)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(fill_value)) call dtf_give(f, 2, fill_value)
@@ -12400,7 +12478,7 @@ function dt_masked_select(input, mask, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 375)
+  call dtf_begin(f, 377)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call run(f, stat, errmsg)
@@ -12414,7 +12492,7 @@ function dt_nonzero(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 376)
+  call dtf_begin(f, 378)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -12428,7 +12506,7 @@ function dt_one_hot(input, num_classes, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 377)
+  call dtf_begin(f, 379)
   call dtf_give(f, 0, handle_of(input))
   if (present(num_classes)) call dtf_give(f, 1, num_classes)
   call run(f, stat, errmsg)
@@ -12443,7 +12521,7 @@ function dt_tril(input, diagonal, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 378)
+  call dtf_begin(f, 380)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call run(f, stat, errmsg)
@@ -12457,7 +12535,7 @@ subroutine dt_tril_(input, diagonal, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 379)
+  call dtf_begin(f, 381)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call run(f, stat, errmsg)
@@ -12471,7 +12549,7 @@ function dt_triu(input, diagonal, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 380)
+  call dtf_begin(f, 382)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call run(f, stat, errmsg)
@@ -12485,7 +12563,7 @@ subroutine dt_triu_(input, diagonal, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 381)
+  call dtf_begin(f, 383)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call run(f, stat, errmsg)
@@ -12500,7 +12578,7 @@ function dt_at(input, index, tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 382)
+  call dtf_begin(f, 384)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, index)
   if (present(tensors)) call dtf_give(f, 2, handle_of(tensors))
@@ -12517,7 +12595,7 @@ subroutine dt_set_at(input, index, value, tensors, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 383)
+  call dtf_begin(f, 385)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, index)
   call give(f, 2, value)
@@ -12539,7 +12617,7 @@ function dt_segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 384)
+  call dtf_begin(f, 386)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, reduce)
   if (present(lengths)) call dtf_give(f, 2, handle_of(lengths))
@@ -12560,7 +12638,7 @@ function dt_calculate_gain(nonlinearity, param, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 385)
+  call dtf_begin(f, 387)
   call dtf_give(f, 0, nonlinearity)
   if (present(param)) call dtf_give(f, 1, param)
   call run(f, stat, errmsg)
@@ -12576,7 +12654,7 @@ subroutine dt_calculate_fan_in_and_fan_out(tensor, fan_in, fan_out, stat, errmsg
   integer(int64), intent(out) :: fan_in
   integer(int64), intent(out) :: fan_out
   type(frame) :: f
-  call dtf_begin(f, 386)
+  call dtf_begin(f, 388)
   call dtf_give(f, 0, handle_of(tensor))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, fan_in)
@@ -12589,7 +12667,7 @@ subroutine dt_eye_(tensor, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 387)
+  call dtf_begin(f, 389)
   call dtf_give(f, 0, handle_of(tensor))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -12601,7 +12679,7 @@ subroutine dt_dirac_(tensor, groups, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 388)
+  call dtf_begin(f, 390)
   call dtf_give(f, 0, handle_of(tensor))
   if (present(groups)) call dtf_give(f, 1, groups)
   call run(f, stat, errmsg)
@@ -12616,7 +12694,7 @@ subroutine dt_xavier_uniform_(tensor, gain, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 389)
+  call dtf_begin(f, 391)
   call dtf_give(f, 0, handle_of(tensor))
   if (present(gain)) call dtf_give(f, 1, gain)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -12632,7 +12710,7 @@ subroutine dt_xavier_normal_(tensor, gain, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 390)
+  call dtf_begin(f, 392)
   call dtf_give(f, 0, handle_of(tensor))
   if (present(gain)) call dtf_give(f, 1, gain)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -12650,7 +12728,7 @@ subroutine dt_kaiming_uniform_(tensor, a, mode, nonlinearity, generator, stat, e
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 391)
+  call dtf_begin(f, 393)
   call dtf_give(f, 0, handle_of(tensor))
   if (present(a)) call dtf_give(f, 1, a)
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -12670,7 +12748,7 @@ subroutine dt_kaiming_normal_(tensor, a, mode, nonlinearity, generator, stat, er
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 392)
+  call dtf_begin(f, 394)
   call dtf_give(f, 0, handle_of(tensor))
   if (present(a)) call dtf_give(f, 1, a)
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -12691,7 +12769,7 @@ subroutine dt_trunc_normal_(tensor, mean, std, a, b, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 393)
+  call dtf_begin(f, 395)
   call dtf_give(f, 0, handle_of(tensor))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -12710,7 +12788,7 @@ subroutine dt_orthogonal_(tensor, gain, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 394)
+  call dtf_begin(f, 396)
   call dtf_give(f, 0, handle_of(tensor))
   if (present(gain)) call dtf_give(f, 1, gain)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -12727,7 +12805,7 @@ subroutine dt_sparse_(tensor, sparsity, std, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 395)
+  call dtf_begin(f, 397)
   call dtf_give(f, 0, handle_of(tensor))
   call dtf_give(f, 1, sparsity)
   if (present(std)) call dtf_give(f, 2, std)
@@ -12743,7 +12821,7 @@ function dt_matmul(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 396)
+  call dtf_begin(f, 398)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -12758,7 +12836,7 @@ function dt_mm(input, mat2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 397)
+  call dtf_begin(f, 399)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat2))
   call run(f, stat, errmsg)
@@ -12773,7 +12851,7 @@ function dt_bmm(input, mat2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 398)
+  call dtf_begin(f, 400)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat2))
   call run(f, stat, errmsg)
@@ -12782,46 +12860,6 @@ function dt_bmm(input, mat2, stat, errmsg) result(out)
 end function
 ! baddbmm: beta * input + alpha * (batch1 @ batch2), matrix by matrix.
 function dt_baddbmm(input, batch1, batch2, beta, alpha, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  type(dt_tensor), intent(in) :: batch1
-  type(dt_tensor), intent(in) :: batch2
-  class(*), intent(in), optional :: beta
-  class(*), intent(in), optional :: alpha
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 399)
-  call dtf_give(f, 0, handle_of(input))
-  call dtf_give(f, 1, handle_of(batch1))
-  call dtf_give(f, 2, handle_of(batch2))
-  if (present(beta)) call give(f, 3, beta)
-  if (present(alpha)) call give(f, 4, alpha)
-  call run(f, stat, errmsg)
-  call hold(out, f%taken(0))
-  call dtf_end(f)
-end function
-! baddbmm_: In-place version of `baddbmm`.
-subroutine dt_baddbmm_(input, batch1, batch2, beta, alpha, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  type(dt_tensor), intent(in) :: batch1
-  type(dt_tensor), intent(in) :: batch2
-  class(*), intent(in), optional :: beta
-  class(*), intent(in), optional :: alpha
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(frame) :: f
-  call dtf_begin(f, 400)
-  call dtf_give(f, 0, handle_of(input))
-  call dtf_give(f, 1, handle_of(batch1))
-  call dtf_give(f, 2, handle_of(batch2))
-  if (present(beta)) call give(f, 3, beta)
-  if (present(alpha)) call give(f, 4, alpha)
-  call run(f, stat, errmsg)
-  call dtf_end(f)
-end subroutine
-! addbmm: beta * input + alpha * the sum of batch1 @ batch2 over the batch.
-function dt_addbmm(input, batch1, batch2, beta, alpha, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: batch1
   type(dt_tensor), intent(in) :: batch2
@@ -12841,8 +12879,8 @@ function dt_addbmm(input, batch1, batch2, beta, alpha, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! addbmm_: In-place version of `addbmm`.
-subroutine dt_addbmm_(input, batch1, batch2, beta, alpha, stat, errmsg)
+! baddbmm_: In-place version of `baddbmm`.
+subroutine dt_baddbmm_(input, batch1, batch2, beta, alpha, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: batch1
   type(dt_tensor), intent(in) :: batch2
@@ -12860,6 +12898,46 @@ subroutine dt_addbmm_(input, batch1, batch2, beta, alpha, stat, errmsg)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
+! addbmm: beta * input + alpha * the sum of batch1 @ batch2 over the batch.
+function dt_addbmm(input, batch1, batch2, beta, alpha, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: batch1
+  type(dt_tensor), intent(in) :: batch2
+  class(*), intent(in), optional :: beta
+  class(*), intent(in), optional :: alpha
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 403)
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(batch1))
+  call dtf_give(f, 2, handle_of(batch2))
+  if (present(beta)) call give(f, 3, beta)
+  if (present(alpha)) call give(f, 4, alpha)
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
+  call dtf_end(f)
+end function
+! addbmm_: In-place version of `addbmm`.
+subroutine dt_addbmm_(input, batch1, batch2, beta, alpha, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: batch1
+  type(dt_tensor), intent(in) :: batch2
+  class(*), intent(in), optional :: beta
+  class(*), intent(in), optional :: alpha
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 404)
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(batch1))
+  call dtf_give(f, 2, handle_of(batch2))
+  if (present(beta)) call give(f, 3, beta)
+  if (present(alpha)) call give(f, 4, alpha)
+  call run(f, stat, errmsg)
+  call dtf_end(f)
+end subroutine
 ! mv: Product of a matrix [n, k] and a vector [k]: [n].
 function dt_mv(input, vec, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
@@ -12868,7 +12946,7 @@ function dt_mv(input, vec, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 403)
+  call dtf_begin(f, 405)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec))
   call run(f, stat, errmsg)
@@ -12886,7 +12964,7 @@ function dt_addmv(input, mat, vec, beta, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 404)
+  call dtf_begin(f, 406)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat))
   call dtf_give(f, 2, handle_of(vec))
@@ -12906,7 +12984,7 @@ subroutine dt_addmv_(input, mat, vec, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 405)
+  call dtf_begin(f, 407)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat))
   call dtf_give(f, 2, handle_of(vec))
@@ -12923,7 +13001,7 @@ function dt_vdot(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 406)
+  call dtf_begin(f, 408)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -12938,7 +13016,7 @@ function dt_dot(input, tensor, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 407)
+  call dtf_begin(f, 409)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tensor))
   call run(f, stat, errmsg)
@@ -12956,7 +13034,7 @@ function dt_addmm(input, mat1, mat2, beta, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 408)
+  call dtf_begin(f, 410)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat1))
   call dtf_give(f, 2, handle_of(mat2))
@@ -12976,7 +13054,7 @@ subroutine dt_addmm_(input, mat1, mat2, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 409)
+  call dtf_begin(f, 411)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat1))
   call dtf_give(f, 2, handle_of(mat2))
@@ -12993,7 +13071,7 @@ function dt_outer(input, vec2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 410)
+  call dtf_begin(f, 412)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec2))
   call run(f, stat, errmsg)
@@ -13011,7 +13089,7 @@ function dt_addr(input, vec1, vec2, beta, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 411)
+  call dtf_begin(f, 413)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec1))
   call dtf_give(f, 2, handle_of(vec2))
@@ -13031,7 +13109,7 @@ subroutine dt_addr_(input, vec1, vec2, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 412)
+  call dtf_begin(f, 414)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec1))
   call dtf_give(f, 2, handle_of(vec2))
@@ -13049,7 +13127,7 @@ function dt_inner(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 413)
+  call dtf_begin(f, 415)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -13065,7 +13143,7 @@ function dt_cross(input, other, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 414)
+  call dtf_begin(f, 416)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13081,7 +13159,7 @@ function dt_kron(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 415)
+  call dtf_begin(f, 417)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -13097,7 +13175,7 @@ function dt_einsum(equation, operands, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 416)
+  call dtf_begin(f, 418)
   call dtf_give(f, 0, equation)
   call dtf_give(f, 1, handle_of(operands))
   call run(f, stat, errmsg)
@@ -13113,7 +13191,7 @@ function dt_tensordot(a, b, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 417)
+  call dtf_begin(f, 419)
   call dtf_give(f, 0, handle_of(a))
   call dtf_give(f, 1, handle_of(b))
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -13131,7 +13209,7 @@ function dt_tensordot_dims(a, b, dims_a, dims_b, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 418)
+  call dtf_begin(f, 420)
   call dtf_give(f, 0, handle_of(a))
   call dtf_give(f, 1, handle_of(b))
   call dtf_give(f, 2, dims_a)
@@ -13150,7 +13228,7 @@ function dt_bilinear(input1, input2, weight, bias, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 419)
+  call dtf_begin(f, 421)
   call dtf_give(f, 0, handle_of(input1))
   call dtf_give(f, 1, handle_of(input2))
   call dtf_give(f, 2, handle_of(weight))
@@ -13167,7 +13245,7 @@ function dt_linalg_matmul(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 420)
+  call dtf_begin(f, 422)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -13182,7 +13260,7 @@ function dt_matrix_power(input, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 421)
+  call dtf_begin(f, 423)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call run(f, stat, errmsg)
@@ -13197,7 +13275,7 @@ function dt_linalg_multi_dot(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 422)
+  call dtf_begin(f, 424)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -13210,7 +13288,7 @@ function dt_chain_matmul(matrices, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 423)
+  call dtf_begin(f, 425)
   call dtf_give(f, 0, handle_of(matrices))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -13223,7 +13301,7 @@ function dt_trace(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 424)
+  call dtf_begin(f, 426)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -13239,7 +13317,7 @@ function dt_linalg_diagonal(A, offset, dim1, dim2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 425)
+  call dtf_begin(f, 427)
   call dtf_give(f, 0, handle_of(A))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -13257,7 +13335,7 @@ function dt_linalg_cross(input, other, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 426)
+  call dtf_begin(f, 428)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13274,7 +13352,7 @@ function dt_linalg_vecdot(x, y, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 427)
+  call dtf_begin(f, 429)
   call dtf_give(f, 0, handle_of(x))
   call dtf_give(f, 1, handle_of(y))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13293,7 +13371,7 @@ function dt_linalg_vector_norm(input, ord, dim, keepdim, dtype, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 428)
+  call dtf_begin(f, 430)
   call dtf_give(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13314,7 +13392,7 @@ function dt_linalg_matrix_norm(input, ord, dim, keepdim, dtype, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 429)
+  call dtf_begin(f, 431)
   call dtf_give(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13333,7 +13411,7 @@ function dt_nuclear_norm(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 430)
+  call dtf_begin(f, 432)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -13352,7 +13430,7 @@ function dt_linalg_norm(input, ord, dim, keepdim, dtype, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 431)
+  call dtf_begin(f, 433)
   call dtf_give(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13372,7 +13450,7 @@ function dt_cosine_similarity(x1, x2, dim, eps, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 432)
+  call dtf_begin(f, 434)
   call dtf_give(f, 0, handle_of(x1))
   call dtf_give(f, 1, handle_of(x2))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13392,7 +13470,7 @@ function dt_pairwise_distance(x1, x2, p, eps, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 433)
+  call dtf_begin(f, 435)
   call dtf_give(f, 0, handle_of(x1))
   call dtf_give(f, 1, handle_of(x2))
   if (present(p)) call dtf_give(f, 2, p)
@@ -13411,7 +13489,7 @@ function dt_dist(input, other, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 434)
+  call dtf_begin(f, 436)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(p)) call give(f, 2, p)
@@ -13429,7 +13507,7 @@ function dt_cdist(x1, x2, p, compute_mode, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 435)
+  call dtf_begin(f, 437)
   call dtf_give(f, 0, handle_of(x1))
   call dtf_give(f, 1, handle_of(x2))
   if (present(p)) call dtf_give(f, 2, p)
@@ -13447,7 +13525,7 @@ function dt_pdist(input, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 436)
+  call dtf_begin(f, 438)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   call run(f, stat, errmsg)
@@ -13464,7 +13542,7 @@ function dt_renorm(input, p, dim, maxnorm, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 437)
+  call dtf_begin(f, 439)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
@@ -13482,7 +13560,7 @@ subroutine dt_renorm_(input, p, dim, maxnorm, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 438)
+  call dtf_begin(f, 440)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
@@ -13500,7 +13578,7 @@ function dt_vander(x, N, increasing, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 439)
+  call dtf_begin(f, 441)
   call dtf_give(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   if (present(increasing)) call dtf_give(f, 2, increasing)
@@ -13517,7 +13595,7 @@ function dt_linalg_vander(x, N, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 440)
+  call dtf_begin(f, 442)
   call dtf_give(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   call run(f, stat, errmsg)
@@ -13534,7 +13612,7 @@ function dt_mse_loss(input, target, reduction, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 441)
+  call dtf_begin(f, 443)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13553,7 +13631,7 @@ function dt_l1_loss(input, target, reduction, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 442)
+  call dtf_begin(f, 444)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13573,7 +13651,7 @@ function dt_smooth_l1_loss(input, target, reduction, beta, stat, errmsg) result(
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 443)
+  call dtf_begin(f, 445)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13593,7 +13671,7 @@ function dt_huber_loss(input, target, reduction, delta, weight, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 444)
+  call dtf_begin(f, 446)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13613,7 +13691,7 @@ function dt_kl_div(input, target, reduction, log_target, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 445)
+  call dtf_begin(f, 447)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13635,7 +13713,7 @@ function dt_poisson_nll_loss(input, target, log_input, full, eps, reduction, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 446)
+  call dtf_begin(f, 448)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(log_input)) call dtf_give(f, 2, log_input)
@@ -13659,7 +13737,7 @@ function dt_gaussian_nll_loss(input, target, var, full, eps, reduction, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 447)
+  call dtf_begin(f, 449)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   call give(f, 2, var)
@@ -13679,7 +13757,7 @@ function dt_soft_margin_loss(input, target, reduction, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 448)
+  call dtf_begin(f, 450)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13698,7 +13776,7 @@ function dt_hinge_embedding_loss(input, target, margin, reduction, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 449)
+  call dtf_begin(f, 451)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(margin)) call dtf_give(f, 2, margin)
@@ -13718,7 +13796,7 @@ function dt_margin_ranking_loss(input1, input2, target, margin, reduction, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 450)
+  call dtf_begin(f, 452)
   call dtf_give(f, 0, handle_of(input1))
   call dtf_give(f, 1, handle_of(input2))
   call dtf_give(f, 2, handle_of(target))
@@ -13740,7 +13818,7 @@ function dt_cosine_embedding_loss(input1, input2, target, margin, reduction, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 451)
+  call dtf_begin(f, 453)
   call dtf_give(f, 0, handle_of(input1))
   call dtf_give(f, 1, handle_of(input2))
   call dtf_give(f, 2, handle_of(target))
@@ -13764,7 +13842,7 @@ function dt_triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 452)
+  call dtf_begin(f, 454)
   call dtf_give(f, 0, handle_of(anchor))
   call dtf_give(f, 1, handle_of(positive))
   call dtf_give(f, 2, handle_of(negative))
@@ -13790,7 +13868,7 @@ function dt_multi_margin_loss(input, target, p, margin, weight, reduction, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 453)
+  call dtf_begin(f, 455)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(p)) call dtf_give(f, 2, p)
@@ -13811,7 +13889,7 @@ function dt_multilabel_margin_loss(input, target, reduction, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 454)
+  call dtf_begin(f, 456)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13829,7 +13907,7 @@ function dt_multilabel_soft_margin_loss(input, target, weight, reduction, stat, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 455)
+  call dtf_begin(f, 457)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -13849,7 +13927,7 @@ function dt_nll_loss(input, target, weight, ignore_index, reduction, stat, errms
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 456)
+  call dtf_begin(f, 458)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -13875,7 +13953,7 @@ function dt_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 457)
+  call dtf_begin(f, 459)
   call dtf_give(f, 0, handle_of(log_probs))
   call dtf_give(f, 1, handle_of(targets))
   call dtf_give(f, 2, handle_of(input_lengths))
@@ -13899,7 +13977,7 @@ function dt_cross_entropy(input, target, weight, ignore_index, reduction, label_
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 458)
+  call dtf_begin(f, 460)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -13926,7 +14004,7 @@ function dt_linear_cross_entropy(input, linear_weight, target, linear_bias, weig
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 459)
+  call dtf_begin(f, 461)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(linear_weight))
   call dtf_give(f, 2, handle_of(target))
@@ -13950,7 +14028,7 @@ function dt_binary_cross_entropy(input, target, weight, reduction, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 460)
+  call dtf_begin(f, 462)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -13970,7 +14048,7 @@ function dt_binary_cross_entropy_with_logits(input, target, weight, reduction, p
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 461)
+  call dtf_begin(f, 463)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -13989,7 +14067,7 @@ function dt_module_forward(self, input, target, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 462)
+  call dtf_begin(f, 464)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(input))
   if (present(target)) call dtf_give(f, 2, handle_of(target))
@@ -14005,7 +14083,7 @@ function dt_module_forward_inputs(self, inputs, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 463)
+  call dtf_begin(f, 465)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call run(f, stat, errmsg)
@@ -14021,7 +14099,7 @@ function dt_module_forward_outputs(self, inputs, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 464)
+  call dtf_begin(f, 466)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call run(f, stat, errmsg)
@@ -14050,7 +14128,7 @@ function dt_module_generate(self, tokens, count, temperature, top_k, top_p, gene
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 465)
+  call dtf_begin(f, 467)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(tokens))
   call dtf_give(f, 2, count)
@@ -14069,7 +14147,7 @@ function dt_module_kind(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 466)
+  call dtf_begin(f, 468)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -14084,7 +14162,7 @@ subroutine dt_module_train(self, mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 467)
+  call dtf_begin(f, 469)
   call dtf_give(f, 0, handle_of(self))
   if (present(mode)) call dtf_give(f, 1, mode)
   call run(f, stat, errmsg)
@@ -14097,10 +14175,25 @@ function dt_module_is_training(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 468)
+  call dtf_begin(f, 470)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
+  call dtf_end(f)
+end function
+! module_clone: Copies the module and all below it, with tensors of its own that require gradients
+! where these do, and have none yet. What has several names here has them there. A module of the
+! same class, in the same mode.
+function dt_module_clone(self, stat, errmsg) result(out)
+  class(dt_module), intent(in) :: self
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_module) :: out
+  type(frame) :: f
+  call dtf_begin(f, 471)
+  call dtf_give(f, 0, handle_of(self))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! module_parameters: The parameters of the module and of all below it; one that has several names
@@ -14111,7 +14204,7 @@ function dt_module_parameters(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 469)
+  call dtf_begin(f, 472)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -14131,7 +14224,7 @@ subroutine dt_module_named_parameters(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 470)
+  call dtf_begin(f, 473)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
@@ -14152,7 +14245,7 @@ subroutine dt_module_named_buffers(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 471)
+  call dtf_begin(f, 474)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
@@ -14174,7 +14267,7 @@ subroutine dt_module_state_dict(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 472)
+  call dtf_begin(f, 475)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
@@ -14196,7 +14289,7 @@ subroutine dt_module_load_state_dict(self, names, tensors, strict, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 473)
+  call dtf_begin(f, 476)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -14211,7 +14304,7 @@ subroutine dt_module_save(self, path, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 474)
+  call dtf_begin(f, 477)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   call run(f, stat, errmsg)
@@ -14225,7 +14318,7 @@ subroutine dt_module_load(self, path, strict, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 475)
+  call dtf_begin(f, 478)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   if (present(strict)) call dtf_give(f, 2, strict)
@@ -14241,7 +14334,7 @@ subroutine dt_module_to(self, device, dtype, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 476)
+  call dtf_begin(f, 479)
   call dtf_give(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -14254,7 +14347,7 @@ subroutine dt_module_cpu(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 477)
+  call dtf_begin(f, 480)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -14266,7 +14359,7 @@ subroutine dt_module_cuda(self, device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 478)
+  call dtf_begin(f, 481)
   call dtf_give(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   call run(f, stat, errmsg)
@@ -14279,7 +14372,7 @@ subroutine dt_module_zero_grad(self, set_to_none, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 479)
+  call dtf_begin(f, 482)
   call dtf_give(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
   call run(f, stat, errmsg)
@@ -14292,7 +14385,7 @@ subroutine dt_module_requires_grad_(self, requires_grad, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 480)
+  call dtf_begin(f, 483)
   call dtf_give(f, 0, handle_of(self))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call run(f, stat, errmsg)
@@ -14305,7 +14398,7 @@ function dt_module_children_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 481)
+  call dtf_begin(f, 484)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -14319,7 +14412,7 @@ function dt_module_child(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 482)
+  call dtf_begin(f, 485)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call run(f, stat, errmsg)
@@ -14334,7 +14427,7 @@ function dt_module_new(kind, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 483)
+  call dtf_begin(f, 486)
   call dtf_give(f, 0, kind)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -14348,7 +14441,7 @@ subroutine dt_module_register_parameter(self, name, param, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 484)
+  call dtf_begin(f, 487)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, handle_of(param))
@@ -14363,7 +14456,7 @@ subroutine dt_module_register_buffer(self, name, buffer, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 485)
+  call dtf_begin(f, 488)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, handle_of(buffer))
@@ -14378,7 +14471,7 @@ subroutine dt_module_register_module(self, name, child, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 486)
+  call dtf_begin(f, 489)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, handle_of(child))
@@ -14391,7 +14484,7 @@ function dt_nn_sequential(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 487)
+  call dtf_begin(f, 490)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
   call dtf_end(f)
@@ -14403,7 +14496,7 @@ subroutine dt_module_append(self, child, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 488)
+  call dtf_begin(f, 491)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(child))
   call run(f, stat, errmsg)
@@ -14418,7 +14511,7 @@ function dt_linear(input, weight, bias, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 489)
+  call dtf_begin(f, 492)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -14439,7 +14532,7 @@ function dt_linear_activation(input, weight, bias, activation, stat, errmsg) res
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 490)
+  call dtf_begin(f, 493)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -14464,7 +14557,7 @@ function dt_batch_norm(input, running_mean, running_var, weight, bias, training,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 491)
+  call dtf_begin(f, 494)
   call dtf_give(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give(f, 2, handle_of(running_var))
@@ -14497,7 +14590,7 @@ function dt_batch_norm_relu(input, running_mean, running_var, weight, bias, trai
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 492)
+  call dtf_begin(f, 495)
   call dtf_give(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give(f, 2, handle_of(running_var))
@@ -14524,7 +14617,7 @@ function dt_layer_norm(input, normalized_shape, weight, bias, eps, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 493)
+  call dtf_begin(f, 496)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, normalized_shape)
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -14545,7 +14638,7 @@ function dt_rms_norm(input, normalized_shape, weight, eps, stat, errmsg) result(
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 494)
+  call dtf_begin(f, 497)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, normalized_shape)
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -14566,7 +14659,7 @@ function dt_group_norm(input, num_groups, weight, bias, eps, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 495)
+  call dtf_begin(f, 498)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, num_groups)
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -14590,7 +14683,7 @@ function dt_instance_norm(input, running_mean, running_var, weight, bias, use_in
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 496)
+  call dtf_begin(f, 499)
   call dtf_give(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give(f, 2, handle_of(running_var))
@@ -14615,7 +14708,7 @@ function dt_local_response_norm(input, size, alpha, beta, k, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 497)
+  call dtf_begin(f, 500)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(alpha)) call dtf_give(f, 2, alpha)
@@ -14634,7 +14727,7 @@ function dt_softmax(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 498)
+  call dtf_begin(f, 501)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -14651,7 +14744,7 @@ function dt_log_softmax(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 499)
+  call dtf_begin(f, 502)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -14668,7 +14761,7 @@ function dt_dropout(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 500)
+  call dtf_begin(f, 503)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14684,7 +14777,7 @@ subroutine dt_dropout_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 501)
+  call dtf_begin(f, 504)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14700,7 +14793,7 @@ function dt_dropout1d(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 502)
+  call dtf_begin(f, 505)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14716,7 +14809,7 @@ subroutine dt_dropout1d_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 503)
+  call dtf_begin(f, 506)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14732,7 +14825,7 @@ function dt_dropout2d(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 504)
+  call dtf_begin(f, 507)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14748,7 +14841,7 @@ subroutine dt_dropout2d_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 505)
+  call dtf_begin(f, 508)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14765,7 +14858,7 @@ function dt_dropout3d(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 506)
+  call dtf_begin(f, 509)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14781,7 +14874,7 @@ subroutine dt_dropout3d_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 507)
+  call dtf_begin(f, 510)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14798,7 +14891,7 @@ function dt_alpha_dropout(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 508)
+  call dtf_begin(f, 511)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14814,7 +14907,7 @@ subroutine dt_alpha_dropout_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 509)
+  call dtf_begin(f, 512)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14830,7 +14923,7 @@ function dt_feature_alpha_dropout(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 510)
+  call dtf_begin(f, 513)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14846,7 +14939,7 @@ subroutine dt_feature_alpha_dropout_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 511)
+  call dtf_begin(f, 514)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14863,7 +14956,7 @@ function dt_rrelu(input, lower, upper, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 512)
+  call dtf_begin(f, 515)
   call dtf_give(f, 0, handle_of(input))
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -14881,7 +14974,7 @@ subroutine dt_rrelu_(input, lower, upper, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 513)
+  call dtf_begin(f, 516)
   call dtf_give(f, 0, handle_of(input))
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -14901,7 +14994,7 @@ function dt_gumbel_softmax(logits, tau, hard, eps, dim, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 514)
+  call dtf_begin(f, 517)
   call dtf_give(f, 0, handle_of(logits))
   if (present(tau)) call dtf_give(f, 1, tau)
   if (present(hard)) call dtf_give(f, 2, hard)
@@ -14924,7 +15017,7 @@ function dt_embedding(input, weight, padding_idx, max_norm, norm_type, scale_gra
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 515)
+  call dtf_begin(f, 518)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(padding_idx)) call dtf_give(f, 2, padding_idx)
@@ -14954,7 +15047,7 @@ function dt_embedding_bag(input, weight, offsets, max_norm, norm_type, scale_gra
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 516)
+  call dtf_begin(f, 519)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(offsets)) call dtf_give(f, 2, handle_of(offsets))
@@ -14983,7 +15076,7 @@ function dt_fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 517)
+  call dtf_begin(f, 520)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, scale)
   call give(f, 2, zero_point)
@@ -15006,7 +15099,7 @@ function dt_fake_quantize_per_channel_affine(input, scale, zero_point, axis, qua
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 518)
+  call dtf_begin(f, 521)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(scale))
   call dtf_give(f, 2, handle_of(zero_point))
@@ -15024,7 +15117,7 @@ subroutine dt_optimizer_step(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 519)
+  call dtf_begin(f, 522)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15037,7 +15130,7 @@ subroutine dt_optimizer_use_master_weights(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 520)
+  call dtf_begin(f, 523)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15050,7 +15143,7 @@ subroutine dt_optimizer_use_stochastic_rounding(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 521)
+  call dtf_begin(f, 524)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15062,7 +15155,7 @@ subroutine dt_optimizer_zero_grad(self, set_to_none, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 522)
+  call dtf_begin(f, 525)
   call dtf_give(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
   call run(f, stat, errmsg)
@@ -15076,7 +15169,7 @@ subroutine dt_optimizer_add_param_group(self, params, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 523)
+  call dtf_begin(f, 526)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(params))
   call run(f, stat, errmsg)
@@ -15089,7 +15182,7 @@ function dt_optimizer_group_count(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 524)
+  call dtf_begin(f, 527)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -15104,7 +15197,7 @@ function dt_optimizer_get(self, name, group, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 525)
+  call dtf_begin(f, 528)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   if (present(group)) call dtf_give(f, 2, group)
@@ -15121,7 +15214,7 @@ subroutine dt_optimizer_set(self, name, value, group, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 526)
+  call dtf_begin(f, 529)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, value)
@@ -15138,7 +15231,7 @@ subroutine dt_optimizer_state_dict(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 527)
+  call dtf_begin(f, 530)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
@@ -15160,7 +15253,7 @@ subroutine dt_optimizer_load_state_dict(self, names, tensors, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 528)
+  call dtf_begin(f, 531)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -15173,7 +15266,7 @@ subroutine dt_lr_scheduler_step(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 529)
+  call dtf_begin(f, 532)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15185,7 +15278,7 @@ function dt_lr_scheduler_last_epoch(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 530)
+  call dtf_begin(f, 533)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -15199,7 +15292,7 @@ function dt_lr_scheduler_get_last_lr(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 531)
+  call dtf_begin(f, 534)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -15217,7 +15310,7 @@ function dt_clip_grad_norm_(params, max_norm, norm_type, error_if_nonfinite, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 532)
+  call dtf_begin(f, 535)
   call dtf_give(f, 0, handle_of(params))
   call dtf_give(f, 1, max_norm)
   if (present(norm_type)) call dtf_give(f, 2, norm_type)
@@ -15232,7 +15325,7 @@ subroutine dt_optimizer_check_not_capturing(stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 533)
+  call dtf_begin(f, 536)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -15249,7 +15342,7 @@ subroutine dt_optimizer_update(optimizer, params, grads, states, lr, settings, f
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 534)
+  call dtf_begin(f, 537)
   call dtf_give(f, 0, optimizer)
   call dtf_give(f, 1, handle_of(params))
   call dtf_give(f, 2, handle_of(grads))
@@ -15274,7 +15367,7 @@ subroutine dt_optimizer_update_unless(optimizer, params, grads, states, lr, sett
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 535)
+  call dtf_begin(f, 538)
   call dtf_give(f, 0, optimizer)
   call dtf_give(f, 1, handle_of(params))
   call dtf_give(f, 2, handle_of(grads))
@@ -15293,7 +15386,7 @@ function dt_neg(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 536)
+  call dtf_begin(f, 539)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15305,7 +15398,7 @@ subroutine dt_neg_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 537)
+  call dtf_begin(f, 540)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15317,7 +15410,7 @@ function dt_abs(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 538)
+  call dtf_begin(f, 541)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15329,7 +15422,7 @@ subroutine dt_abs_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 539)
+  call dtf_begin(f, 542)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15341,7 +15434,7 @@ function dt_sign(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 540)
+  call dtf_begin(f, 543)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15353,7 +15446,7 @@ subroutine dt_sign_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 541)
+  call dtf_begin(f, 544)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15365,7 +15458,7 @@ function dt_floor(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 542)
+  call dtf_begin(f, 545)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15377,7 +15470,7 @@ subroutine dt_floor_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 543)
+  call dtf_begin(f, 546)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15389,7 +15482,7 @@ function dt_ceil(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 544)
+  call dtf_begin(f, 547)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15401,7 +15494,7 @@ subroutine dt_ceil_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 545)
+  call dtf_begin(f, 548)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15413,7 +15506,7 @@ function dt_round(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 546)
+  call dtf_begin(f, 549)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15425,7 +15518,7 @@ subroutine dt_round_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 547)
+  call dtf_begin(f, 550)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15437,7 +15530,7 @@ function dt_trunc(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 548)
+  call dtf_begin(f, 551)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15449,7 +15542,7 @@ subroutine dt_trunc_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 549)
+  call dtf_begin(f, 552)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15461,7 +15554,7 @@ function dt_exp(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 550)
+  call dtf_begin(f, 553)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15473,7 +15566,7 @@ subroutine dt_exp_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 551)
+  call dtf_begin(f, 554)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15485,7 +15578,7 @@ function dt_log(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 552)
+  call dtf_begin(f, 555)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15497,7 +15590,7 @@ subroutine dt_log_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 553)
+  call dtf_begin(f, 556)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15509,7 +15602,7 @@ function dt_log1p(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 554)
+  call dtf_begin(f, 557)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15521,7 +15614,7 @@ subroutine dt_log1p_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 555)
+  call dtf_begin(f, 558)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15533,7 +15626,7 @@ function dt_sqrt(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 556)
+  call dtf_begin(f, 559)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15545,7 +15638,7 @@ subroutine dt_sqrt_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 557)
+  call dtf_begin(f, 560)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15557,7 +15650,7 @@ function dt_rsqrt(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 558)
+  call dtf_begin(f, 561)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15569,7 +15662,7 @@ subroutine dt_rsqrt_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 559)
+  call dtf_begin(f, 562)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15581,7 +15674,7 @@ function dt_square(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 560)
+  call dtf_begin(f, 563)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15593,7 +15686,7 @@ subroutine dt_square_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 561)
+  call dtf_begin(f, 564)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15605,7 +15698,7 @@ function dt_reciprocal(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 562)
+  call dtf_begin(f, 565)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15617,7 +15710,7 @@ subroutine dt_reciprocal_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 563)
+  call dtf_begin(f, 566)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15629,7 +15722,7 @@ function dt_sin(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 564)
+  call dtf_begin(f, 567)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15641,7 +15734,7 @@ subroutine dt_sin_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 565)
+  call dtf_begin(f, 568)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15653,7 +15746,7 @@ function dt_cos(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 566)
+  call dtf_begin(f, 569)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15665,7 +15758,7 @@ subroutine dt_cos_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 567)
+  call dtf_begin(f, 570)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15677,7 +15770,7 @@ function dt_tanh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 568)
+  call dtf_begin(f, 571)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15689,7 +15782,7 @@ subroutine dt_tanh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 569)
+  call dtf_begin(f, 572)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15701,7 +15794,7 @@ function dt_erf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 570)
+  call dtf_begin(f, 573)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15713,7 +15806,7 @@ subroutine dt_erf_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 571)
+  call dtf_begin(f, 574)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15725,7 +15818,7 @@ function dt_sigmoid(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 572)
+  call dtf_begin(f, 575)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15737,7 +15830,7 @@ subroutine dt_sigmoid_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 573)
+  call dtf_begin(f, 576)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15749,7 +15842,7 @@ function dt_relu(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 574)
+  call dtf_begin(f, 577)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15761,7 +15854,7 @@ subroutine dt_relu_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 575)
+  call dtf_begin(f, 578)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15774,7 +15867,7 @@ function dt_leaky_relu(input, negative_slope, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 576)
+  call dtf_begin(f, 579)
   call dtf_give(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call run(f, stat, errmsg)
@@ -15788,7 +15881,7 @@ subroutine dt_leaky_relu_(input, negative_slope, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 577)
+  call dtf_begin(f, 580)
   call dtf_give(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call run(f, stat, errmsg)
@@ -15802,7 +15895,7 @@ function dt_elu(input, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 578)
+  call dtf_begin(f, 581)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call run(f, stat, errmsg)
@@ -15816,7 +15909,7 @@ subroutine dt_elu_(input, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 579)
+  call dtf_begin(f, 582)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call run(f, stat, errmsg)
@@ -15831,7 +15924,7 @@ function dt_softplus(input, beta, threshold, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 580)
+  call dtf_begin(f, 583)
   call dtf_give(f, 0, handle_of(input))
   if (present(beta)) call give(f, 1, beta)
   if (present(threshold)) call give(f, 2, threshold)
@@ -15846,7 +15939,7 @@ function dt_logsigmoid(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 581)
+  call dtf_begin(f, 584)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15859,7 +15952,7 @@ function dt_silu(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 582)
+  call dtf_begin(f, 585)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15871,7 +15964,7 @@ subroutine dt_silu_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 583)
+  call dtf_begin(f, 586)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15884,7 +15977,7 @@ function dt_gelu(input, approximate, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 584)
+  call dtf_begin(f, 587)
   call dtf_give(f, 0, handle_of(input))
   if (present(approximate)) call dtf_give(f, 1, approximate)
   call run(f, stat, errmsg)
@@ -15899,7 +15992,7 @@ function dt_clamp_min(input, min, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 585)
+  call dtf_begin(f, 588)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, min)
   call run(f, stat, errmsg)
@@ -15913,7 +16006,7 @@ subroutine dt_clamp_min_(input, min, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 586)
+  call dtf_begin(f, 589)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, min)
   call run(f, stat, errmsg)
@@ -15927,7 +16020,7 @@ function dt_clamp_max(input, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 587)
+  call dtf_begin(f, 590)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, max)
   call run(f, stat, errmsg)
@@ -15941,7 +16034,7 @@ subroutine dt_clamp_max_(input, max, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 588)
+  call dtf_begin(f, 591)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, max)
   call run(f, stat, errmsg)
@@ -15957,7 +16050,7 @@ function dt_clamp(input, min, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 589)
+  call dtf_begin(f, 592)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -15973,7 +16066,7 @@ subroutine dt_clamp_(input, min, max, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 590)
+  call dtf_begin(f, 593)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -15989,7 +16082,7 @@ function dt_add(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 591)
+  call dtf_begin(f, 594)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -16005,7 +16098,7 @@ subroutine dt_add_(input, other, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 592)
+  call dtf_begin(f, 595)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -16021,7 +16114,7 @@ function dt_sub(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 593)
+  call dtf_begin(f, 596)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -16037,7 +16130,7 @@ subroutine dt_sub_(input, other, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 594)
+  call dtf_begin(f, 597)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -16053,7 +16146,7 @@ function dt_rsub(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 595)
+  call dtf_begin(f, 598)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -16069,7 +16162,7 @@ function dt_mul(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 596)
+  call dtf_begin(f, 599)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16083,7 +16176,7 @@ subroutine dt_mul_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 597)
+  call dtf_begin(f, 600)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16097,7 +16190,7 @@ function dt_true_divide(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 598)
+  call dtf_begin(f, 601)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16111,7 +16204,7 @@ subroutine dt_true_divide_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 599)
+  call dtf_begin(f, 602)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16126,7 +16219,7 @@ function dt_div(input, other, rounding_mode, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 600)
+  call dtf_begin(f, 603)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -16142,7 +16235,7 @@ subroutine dt_div_(input, other, rounding_mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 601)
+  call dtf_begin(f, 604)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -16157,7 +16250,7 @@ function dt_floor_divide(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 602)
+  call dtf_begin(f, 605)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16171,7 +16264,7 @@ subroutine dt_floor_divide_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 603)
+  call dtf_begin(f, 606)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16185,7 +16278,7 @@ function dt_remainder(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 604)
+  call dtf_begin(f, 607)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16199,7 +16292,7 @@ subroutine dt_remainder_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 605)
+  call dtf_begin(f, 608)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16213,7 +16306,7 @@ function dt_pow(input, exponent, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 606)
+  call dtf_begin(f, 609)
   call give(f, 0, input)
   call give(f, 1, exponent)
   call run(f, stat, errmsg)
@@ -16227,7 +16320,7 @@ subroutine dt_pow_(input, exponent, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 607)
+  call dtf_begin(f, 610)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, exponent)
   call run(f, stat, errmsg)
@@ -16241,7 +16334,7 @@ function dt_maximum(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 608)
+  call dtf_begin(f, 611)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -16256,7 +16349,7 @@ function dt_minimum(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 609)
+  call dtf_begin(f, 612)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -16272,7 +16365,7 @@ function dt_hardtanh(input, min_val, max_val, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 610)
+  call dtf_begin(f, 613)
   call dtf_give(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
@@ -16288,7 +16381,7 @@ subroutine dt_hardtanh_(input, min_val, max_val, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 611)
+  call dtf_begin(f, 614)
   call dtf_give(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
@@ -16302,7 +16395,7 @@ function dt_relu6(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 612)
+  call dtf_begin(f, 615)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16314,7 +16407,7 @@ subroutine dt_relu6_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 613)
+  call dtf_begin(f, 616)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -16326,7 +16419,7 @@ function dt_hardsigmoid(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 614)
+  call dtf_begin(f, 617)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16338,7 +16431,7 @@ subroutine dt_hardsigmoid_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 615)
+  call dtf_begin(f, 618)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -16350,7 +16443,7 @@ function dt_hardswish(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 616)
+  call dtf_begin(f, 619)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16362,7 +16455,7 @@ subroutine dt_hardswish_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 617)
+  call dtf_begin(f, 620)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -16375,7 +16468,7 @@ function dt_hardshrink(input, lambd, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 618)
+  call dtf_begin(f, 621)
   call dtf_give(f, 0, handle_of(input))
   if (present(lambd)) call give(f, 1, lambd)
   call run(f, stat, errmsg)
@@ -16390,7 +16483,7 @@ function dt_softshrink(input, lambd, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 619)
+  call dtf_begin(f, 622)
   call dtf_give(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   call run(f, stat, errmsg)
@@ -16404,7 +16497,7 @@ function dt_tanhshrink(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 620)
+  call dtf_begin(f, 623)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16419,7 +16512,7 @@ function dt_threshold(input, threshold, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 621)
+  call dtf_begin(f, 624)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
@@ -16435,7 +16528,7 @@ subroutine dt_threshold_(input, threshold, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 622)
+  call dtf_begin(f, 625)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
@@ -16449,7 +16542,7 @@ function dt_softsign(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 623)
+  call dtf_begin(f, 626)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16462,7 +16555,7 @@ function dt_selu(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 624)
+  call dtf_begin(f, 627)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16474,7 +16567,7 @@ subroutine dt_selu_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 625)
+  call dtf_begin(f, 628)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -16487,7 +16580,7 @@ function dt_celu(input, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 626)
+  call dtf_begin(f, 629)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call run(f, stat, errmsg)
@@ -16501,7 +16594,7 @@ subroutine dt_celu_(input, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 627)
+  call dtf_begin(f, 630)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call run(f, stat, errmsg)
@@ -16514,7 +16607,7 @@ function dt_mish(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 628)
+  call dtf_begin(f, 631)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16526,7 +16619,7 @@ subroutine dt_mish_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 629)
+  call dtf_begin(f, 632)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -16539,7 +16632,7 @@ function dt_glu(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 630)
+  call dtf_begin(f, 633)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -16554,7 +16647,7 @@ function dt_prelu(input, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 631)
+  call dtf_begin(f, 634)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   call run(f, stat, errmsg)
@@ -16570,7 +16663,7 @@ function dt_softmin(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 632)
+  call dtf_begin(f, 635)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -16586,7 +16679,7 @@ function dt_eq(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 633)
+  call dtf_begin(f, 636)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16600,7 +16693,7 @@ subroutine dt_eq_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 634)
+  call dtf_begin(f, 637)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16614,7 +16707,7 @@ function dt_ne(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 635)
+  call dtf_begin(f, 638)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16628,7 +16721,7 @@ subroutine dt_ne_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 636)
+  call dtf_begin(f, 639)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16642,7 +16735,7 @@ function dt_lt(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 637)
+  call dtf_begin(f, 640)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16656,7 +16749,7 @@ subroutine dt_lt_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 638)
+  call dtf_begin(f, 641)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16670,7 +16763,7 @@ function dt_le(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 639)
+  call dtf_begin(f, 642)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16684,7 +16777,7 @@ subroutine dt_le_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 640)
+  call dtf_begin(f, 643)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16698,7 +16791,7 @@ function dt_gt(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 641)
+  call dtf_begin(f, 644)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16712,7 +16805,7 @@ subroutine dt_gt_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 642)
+  call dtf_begin(f, 645)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16726,7 +16819,7 @@ function dt_ge(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 643)
+  call dtf_begin(f, 646)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16740,7 +16833,7 @@ subroutine dt_ge_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 644)
+  call dtf_begin(f, 647)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16753,7 +16846,7 @@ function dt_isnan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 645)
+  call dtf_begin(f, 648)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16766,7 +16859,7 @@ function dt_isinf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 646)
+  call dtf_begin(f, 649)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16779,7 +16872,7 @@ function dt_isfinite(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 647)
+  call dtf_begin(f, 650)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16792,7 +16885,7 @@ function dt_logical_not(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 648)
+  call dtf_begin(f, 651)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16804,7 +16897,7 @@ subroutine dt_logical_not_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 649)
+  call dtf_begin(f, 652)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -16817,7 +16910,7 @@ function dt_logical_and(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 650)
+  call dtf_begin(f, 653)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -16831,7 +16924,7 @@ subroutine dt_logical_and_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 651)
+  call dtf_begin(f, 654)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -16845,7 +16938,7 @@ function dt_logical_or(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 652)
+  call dtf_begin(f, 655)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -16859,7 +16952,7 @@ subroutine dt_logical_or_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 653)
+  call dtf_begin(f, 656)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -16873,7 +16966,7 @@ function dt_logical_xor(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 654)
+  call dtf_begin(f, 657)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -16887,7 +16980,7 @@ subroutine dt_logical_xor_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 655)
+  call dtf_begin(f, 658)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -16901,7 +16994,7 @@ function dt_bitwise_and(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 656)
+  call dtf_begin(f, 659)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16915,7 +17008,7 @@ subroutine dt_bitwise_and_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 657)
+  call dtf_begin(f, 660)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16929,7 +17022,7 @@ function dt_bitwise_or(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 658)
+  call dtf_begin(f, 661)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16943,7 +17036,7 @@ subroutine dt_bitwise_or_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 659)
+  call dtf_begin(f, 662)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16957,7 +17050,7 @@ function dt_bitwise_xor(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 660)
+  call dtf_begin(f, 663)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16971,7 +17064,7 @@ subroutine dt_bitwise_xor_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 661)
+  call dtf_begin(f, 664)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16986,7 +17079,7 @@ function dt_bitwise_left_shift(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 662)
+  call dtf_begin(f, 665)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17000,7 +17093,7 @@ subroutine dt_bitwise_left_shift_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 663)
+  call dtf_begin(f, 666)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17015,7 +17108,7 @@ function dt_bitwise_right_shift(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 664)
+  call dtf_begin(f, 667)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17029,7 +17122,7 @@ subroutine dt_bitwise_right_shift_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 665)
+  call dtf_begin(f, 668)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17042,7 +17135,7 @@ function dt_bitwise_not(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 666)
+  call dtf_begin(f, 669)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17057,7 +17150,7 @@ function dt_where(condition, input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 667)
+  call dtf_begin(f, 670)
   call dtf_give(f, 0, handle_of(condition))
   call give(f, 1, input)
   call give(f, 2, other)
@@ -17074,7 +17167,7 @@ function dt_masked_fill(input, mask, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 668)
+  call dtf_begin(f, 671)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call give(f, 2, value)
@@ -17090,7 +17183,7 @@ subroutine dt_masked_fill_(input, mask, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 669)
+  call dtf_begin(f, 672)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call give(f, 2, value)
@@ -17104,7 +17197,7 @@ function dt_tan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 670)
+  call dtf_begin(f, 673)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17116,7 +17209,7 @@ subroutine dt_tan_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 671)
+  call dtf_begin(f, 674)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17128,7 +17221,7 @@ function dt_asin(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 672)
+  call dtf_begin(f, 675)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17140,7 +17233,7 @@ subroutine dt_asin_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 673)
+  call dtf_begin(f, 676)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17152,7 +17245,7 @@ function dt_acos(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 674)
+  call dtf_begin(f, 677)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17164,7 +17257,7 @@ subroutine dt_acos_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 675)
+  call dtf_begin(f, 678)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17176,7 +17269,7 @@ function dt_atan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 676)
+  call dtf_begin(f, 679)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17188,7 +17281,7 @@ subroutine dt_atan_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 677)
+  call dtf_begin(f, 680)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17200,7 +17293,7 @@ function dt_sinh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 678)
+  call dtf_begin(f, 681)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17212,7 +17305,7 @@ subroutine dt_sinh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 679)
+  call dtf_begin(f, 682)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17224,7 +17317,7 @@ function dt_cosh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 680)
+  call dtf_begin(f, 683)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17236,7 +17329,7 @@ subroutine dt_cosh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 681)
+  call dtf_begin(f, 684)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17248,7 +17341,7 @@ function dt_asinh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 682)
+  call dtf_begin(f, 685)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17260,7 +17353,7 @@ subroutine dt_asinh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 683)
+  call dtf_begin(f, 686)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17272,7 +17365,7 @@ function dt_acosh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 684)
+  call dtf_begin(f, 687)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17284,7 +17377,7 @@ subroutine dt_acosh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 685)
+  call dtf_begin(f, 688)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17296,7 +17389,7 @@ function dt_atanh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 686)
+  call dtf_begin(f, 689)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17308,7 +17401,7 @@ subroutine dt_atanh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 687)
+  call dtf_begin(f, 690)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17321,7 +17414,7 @@ function dt_atan2(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 688)
+  call dtf_begin(f, 691)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17335,7 +17428,7 @@ subroutine dt_atan2_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 689)
+  call dtf_begin(f, 692)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17349,7 +17442,7 @@ function dt_hypot(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 690)
+  call dtf_begin(f, 693)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17363,7 +17456,7 @@ subroutine dt_hypot_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 691)
+  call dtf_begin(f, 694)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17376,7 +17469,7 @@ function dt_sinc(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 692)
+  call dtf_begin(f, 695)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17388,7 +17481,7 @@ subroutine dt_sinc_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 693)
+  call dtf_begin(f, 696)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17400,7 +17493,7 @@ function dt_deg2rad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 694)
+  call dtf_begin(f, 697)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17412,7 +17505,7 @@ subroutine dt_deg2rad_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 695)
+  call dtf_begin(f, 698)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17424,7 +17517,7 @@ function dt_rad2deg(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 696)
+  call dtf_begin(f, 699)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17436,7 +17529,7 @@ subroutine dt_rad2deg_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 697)
+  call dtf_begin(f, 700)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17448,7 +17541,7 @@ function dt_expm1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 698)
+  call dtf_begin(f, 701)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17460,7 +17553,7 @@ subroutine dt_expm1_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 699)
+  call dtf_begin(f, 702)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17472,7 +17565,7 @@ function dt_exp2(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 700)
+  call dtf_begin(f, 703)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17484,7 +17577,7 @@ subroutine dt_exp2_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 701)
+  call dtf_begin(f, 704)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17496,7 +17589,7 @@ function dt_log2(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 702)
+  call dtf_begin(f, 705)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17508,7 +17601,7 @@ subroutine dt_log2_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 703)
+  call dtf_begin(f, 706)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17520,7 +17613,7 @@ function dt_log10(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 704)
+  call dtf_begin(f, 707)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17532,7 +17625,7 @@ subroutine dt_log10_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 705)
+  call dtf_begin(f, 708)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17545,7 +17638,7 @@ function dt_logit(input, eps, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 706)
+  call dtf_begin(f, 709)
   call dtf_give(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call run(f, stat, errmsg)
@@ -17559,7 +17652,7 @@ subroutine dt_logit_(input, eps, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 707)
+  call dtf_begin(f, 710)
   call dtf_give(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call run(f, stat, errmsg)
@@ -17573,7 +17666,7 @@ function dt_xlogy(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 708)
+  call dtf_begin(f, 711)
   call give(f, 0, input)
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17587,7 +17680,7 @@ subroutine dt_xlogy_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 709)
+  call dtf_begin(f, 712)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17601,7 +17694,7 @@ function dt_logaddexp(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 710)
+  call dtf_begin(f, 713)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17616,7 +17709,7 @@ function dt_logaddexp2(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 711)
+  call dtf_begin(f, 714)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17631,7 +17724,7 @@ function dt_float_power(input, exponent, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 712)
+  call dtf_begin(f, 715)
   call give(f, 0, input)
   call give(f, 1, exponent)
   call run(f, stat, errmsg)
@@ -17645,7 +17738,7 @@ subroutine dt_float_power_(input, exponent, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 713)
+  call dtf_begin(f, 716)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, exponent)
   call run(f, stat, errmsg)
@@ -17659,7 +17752,7 @@ function dt_ldexp(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 714)
+  call dtf_begin(f, 717)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17673,7 +17766,7 @@ subroutine dt_ldexp_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 715)
+  call dtf_begin(f, 718)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17686,7 +17779,7 @@ function dt_frac(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 716)
+  call dtf_begin(f, 719)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17698,7 +17791,7 @@ subroutine dt_frac_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 717)
+  call dtf_begin(f, 720)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17711,7 +17804,7 @@ function dt_round_decimals(input, decimals, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 718)
+  call dtf_begin(f, 721)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call run(f, stat, errmsg)
@@ -17725,7 +17818,7 @@ subroutine dt_round_decimals_(input, decimals, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 719)
+  call dtf_begin(f, 722)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call run(f, stat, errmsg)
@@ -17738,7 +17831,7 @@ function dt_positive(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 720)
+  call dtf_begin(f, 723)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17751,7 +17844,7 @@ function dt_signbit(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 721)
+  call dtf_begin(f, 724)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17765,7 +17858,7 @@ function dt_copysign(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 722)
+  call dtf_begin(f, 725)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17779,7 +17872,7 @@ subroutine dt_copysign_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 723)
+  call dtf_begin(f, 726)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17793,7 +17886,7 @@ function dt_fmod(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 724)
+  call dtf_begin(f, 727)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17807,7 +17900,7 @@ subroutine dt_fmod_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 725)
+  call dtf_begin(f, 728)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17821,7 +17914,7 @@ function dt_gcd(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 726)
+  call dtf_begin(f, 729)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17835,7 +17928,7 @@ subroutine dt_gcd_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 727)
+  call dtf_begin(f, 730)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17849,7 +17942,7 @@ function dt_lcm(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 728)
+  call dtf_begin(f, 731)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17863,7 +17956,7 @@ subroutine dt_lcm_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 729)
+  call dtf_begin(f, 732)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17877,7 +17970,7 @@ function dt_heaviside(input, values, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 730)
+  call dtf_begin(f, 733)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(values))
   call run(f, stat, errmsg)
@@ -17891,7 +17984,7 @@ subroutine dt_heaviside_(input, values, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 731)
+  call dtf_begin(f, 734)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(values))
   call run(f, stat, errmsg)
@@ -17905,7 +17998,7 @@ function dt_fmax(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 732)
+  call dtf_begin(f, 735)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17920,7 +18013,7 @@ function dt_fmin(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 733)
+  call dtf_begin(f, 736)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17937,7 +18030,7 @@ function dt_nan_to_num(input, nan, posinf, neginf, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 734)
+  call dtf_begin(f, 737)
   call dtf_give(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
@@ -17955,7 +18048,7 @@ subroutine dt_nan_to_num_(input, nan, posinf, neginf, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 735)
+  call dtf_begin(f, 738)
   call dtf_give(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
@@ -17970,7 +18063,7 @@ function dt_isposinf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 736)
+  call dtf_begin(f, 739)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17983,7 +18076,7 @@ function dt_isneginf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 737)
+  call dtf_begin(f, 740)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17996,7 +18089,7 @@ function dt_isreal(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 738)
+  call dtf_begin(f, 741)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -18011,7 +18104,7 @@ function dt_lerp(input, end, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 739)
+  call dtf_begin(f, 742)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(end))
   call give(f, 2, weight)
@@ -18027,7 +18120,7 @@ subroutine dt_lerp_(input, end, weight, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 740)
+  call dtf_begin(f, 743)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(end))
   call give(f, 2, weight)
@@ -18044,7 +18137,7 @@ function dt_addcmul(input, tensor1, tensor2, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 741)
+  call dtf_begin(f, 744)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tensor1))
   call dtf_give(f, 2, handle_of(tensor2))
@@ -18062,7 +18155,7 @@ subroutine dt_addcmul_(input, tensor1, tensor2, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 742)
+  call dtf_begin(f, 745)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tensor1))
   call dtf_give(f, 2, handle_of(tensor2))
@@ -18080,7 +18173,7 @@ function dt_addcdiv(input, tensor1, tensor2, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 743)
+  call dtf_begin(f, 746)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tensor1))
   call dtf_give(f, 2, handle_of(tensor2))
@@ -18098,7 +18191,7 @@ subroutine dt_addcdiv_(input, tensor1, tensor2, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 744)
+  call dtf_begin(f, 747)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tensor1))
   call dtf_give(f, 2, handle_of(tensor2))
@@ -18119,7 +18212,7 @@ function dt_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 745)
+  call dtf_begin(f, 748)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18144,7 +18237,7 @@ subroutine dt_max_pool1d_with_indices(input, kernel_size, values, indices, strid
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 746)
+  call dtf_begin(f, 749)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18169,7 +18262,7 @@ function dt_avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_inc
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 747)
+  call dtf_begin(f, 750)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18193,7 +18286,7 @@ function dt_max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 748)
+  call dtf_begin(f, 751)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18219,7 +18312,7 @@ subroutine dt_max_pool2d_with_indices(input, kernel_size, values, indices, strid
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 749)
+  call dtf_begin(f, 752)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18245,7 +18338,7 @@ function dt_avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_inc
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 750)
+  call dtf_begin(f, 753)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18270,7 +18363,7 @@ function dt_max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 751)
+  call dtf_begin(f, 754)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18296,7 +18389,7 @@ subroutine dt_max_pool3d_with_indices(input, kernel_size, values, indices, strid
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 752)
+  call dtf_begin(f, 755)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18322,7 +18415,7 @@ function dt_avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_inc
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 753)
+  call dtf_begin(f, 756)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18343,7 +18436,7 @@ function dt_adaptive_avg_pool1d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 754)
+  call dtf_begin(f, 757)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18358,7 +18451,7 @@ function dt_adaptive_max_pool1d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 755)
+  call dtf_begin(f, 758)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18375,7 +18468,7 @@ subroutine dt_adaptive_max_pool1d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 756)
+  call dtf_begin(f, 759)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18394,7 +18487,7 @@ function dt_lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 757)
+  call dtf_begin(f, 760)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -18416,7 +18509,7 @@ function dt_max_unpool1d(input, indices, kernel_size, stride, padding, output_si
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 758)
+  call dtf_begin(f, 761)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -18436,7 +18529,7 @@ function dt_adaptive_avg_pool2d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 759)
+  call dtf_begin(f, 762)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18451,7 +18544,7 @@ function dt_adaptive_max_pool2d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 760)
+  call dtf_begin(f, 763)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18468,7 +18561,7 @@ subroutine dt_adaptive_max_pool2d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 761)
+  call dtf_begin(f, 764)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18487,7 +18580,7 @@ function dt_lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 762)
+  call dtf_begin(f, 765)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -18509,7 +18602,7 @@ function dt_max_unpool2d(input, indices, kernel_size, stride, padding, output_si
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 763)
+  call dtf_begin(f, 766)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -18529,7 +18622,7 @@ function dt_adaptive_avg_pool3d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 764)
+  call dtf_begin(f, 767)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18544,7 +18637,7 @@ function dt_adaptive_max_pool3d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 765)
+  call dtf_begin(f, 768)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18561,7 +18654,7 @@ subroutine dt_adaptive_max_pool3d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 766)
+  call dtf_begin(f, 769)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18580,7 +18673,7 @@ function dt_lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 767)
+  call dtf_begin(f, 770)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -18602,7 +18695,7 @@ function dt_max_unpool3d(input, indices, kernel_size, stride, padding, output_si
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 768)
+  call dtf_begin(f, 771)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -18626,7 +18719,7 @@ function dt_fractional_max_pool2d(input, kernel_size, output_size, output_ratio,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 769)
+  call dtf_begin(f, 772)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18649,7 +18742,7 @@ subroutine dt_fractional_max_pool2d_with_indices(input, kernel_size, values, ind
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 770)
+  call dtf_begin(f, 773)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18673,7 +18766,7 @@ function dt_fractional_max_pool3d(input, kernel_size, output_size, output_ratio,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 771)
+  call dtf_begin(f, 774)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18696,7 +18789,7 @@ subroutine dt_fractional_max_pool3d_with_indices(input, kernel_size, values, ind
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 772)
+  call dtf_begin(f, 775)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18717,7 +18810,7 @@ function dt_profiler_start(record_shapes, profile_memory, device_times, max_acti
   character(*), intent(inout), optional :: errmsg
   type(dt_profiler) :: out
   type(frame) :: f
-  call dtf_begin(f, 773)
+  call dtf_begin(f, 776)
   if (present(record_shapes)) call dtf_give(f, 0, record_shapes)
   if (present(profile_memory)) call dtf_give(f, 1, profile_memory)
   if (present(device_times)) call dtf_give(f, 2, device_times)
@@ -18733,7 +18826,7 @@ subroutine dt_profiler_stop(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 774)
+  call dtf_begin(f, 777)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -18746,7 +18839,7 @@ function dt_profiler_range_begin(name, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 775)
+  call dtf_begin(f, 778)
   call dtf_give(f, 0, name)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -18759,7 +18852,7 @@ subroutine dt_profiler_range_end(range, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 776)
+  call dtf_begin(f, 779)
   call dtf_give(f, 0, range)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -18775,7 +18868,7 @@ function dt_profiler_table(self, sort_by, row_limit, group_by_input_shape, stat,
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 777)
+  call dtf_begin(f, 780)
   call dtf_give(f, 0, handle_of(self))
   if (present(sort_by)) call dtf_give(f, 1, sort_by)
   if (present(row_limit)) call dtf_give(f, 2, row_limit)
@@ -18794,7 +18887,7 @@ function dt_profiler_memory_summary(self, row_limit, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 778)
+  call dtf_begin(f, 781)
   call dtf_give(f, 0, handle_of(self))
   if (present(row_limit)) call dtf_give(f, 1, row_limit)
   call run(f, stat, errmsg)
@@ -18814,7 +18907,7 @@ subroutine dt_profiler_activities(self, names, shapes, numbers, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: shapes
   type(dt_tensor), intent(inout) :: numbers
   type(frame) :: f
-  call dtf_begin(f, 779)
+  call dtf_begin(f, 782)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
@@ -18832,7 +18925,7 @@ subroutine dt_profiler_export_chrome_trace(self, path, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 780)
+  call dtf_begin(f, 783)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   call run(f, stat, errmsg)
@@ -18845,7 +18938,7 @@ subroutine dt_profiler_emit_nvtx(enabled, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 781)
+  call dtf_begin(f, 784)
   if (present(enabled)) call dtf_give(f, 0, enabled)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -18858,7 +18951,7 @@ function dt_profiler_nvtx_push(name, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 782)
+  call dtf_begin(f, 785)
   call dtf_give(f, 0, name)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -18871,7 +18964,7 @@ function dt_profiler_nvtx_pop(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 783)
+  call dtf_begin(f, 786)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -18884,7 +18977,7 @@ function dt_profiler_nvtx_start(name, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 784)
+  call dtf_begin(f, 787)
   call dtf_give(f, 0, name)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -18896,7 +18989,7 @@ subroutine dt_profiler_nvtx_end(range, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 785)
+  call dtf_begin(f, 788)
   call dtf_give(f, 0, range)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -18907,7 +19000,7 @@ subroutine dt_profiler_nvtx_mark(name, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 786)
+  call dtf_begin(f, 789)
   call dtf_give(f, 0, name)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -18923,7 +19016,7 @@ function dt_rand(size, generator, dtype, device, requires_grad, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 787)
+  call dtf_begin(f, 790)
   call dtf_give(f, 0, size)
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18944,7 +19037,7 @@ function dt_randn(size, generator, dtype, device, requires_grad, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 788)
+  call dtf_begin(f, 791)
   call dtf_give(f, 0, size)
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18967,7 +19060,7 @@ function dt_randint(low, high, size, generator, dtype, device, requires_grad, st
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 789)
+  call dtf_begin(f, 792)
   call dtf_give(f, 0, low)
   call dtf_give(f, 1, high)
   call dtf_give(f, 2, size)
@@ -18990,7 +19083,7 @@ function dt_randperm(n, generator, dtype, device, requires_grad, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 790)
+  call dtf_begin(f, 793)
   call dtf_give(f, 0, n)
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19012,7 +19105,7 @@ function dt_rand_like(input, generator, dtype, device, requires_grad, memory_for
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 791)
+  call dtf_begin(f, 794)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19035,7 +19128,7 @@ function dt_randn_like(input, generator, dtype, device, requires_grad, memory_fo
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 792)
+  call dtf_begin(f, 795)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19060,7 +19153,7 @@ function dt_randint_like(input, low, high, generator, dtype, device, requires_gr
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 793)
+  call dtf_begin(f, 796)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
@@ -19081,7 +19174,7 @@ function dt_bernoulli(input, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 794)
+  call dtf_begin(f, 797)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   call run(f, stat, errmsg)
@@ -19097,7 +19190,7 @@ function dt_bernoulli_p(input, p, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 795)
+  call dtf_begin(f, 798)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19116,7 +19209,7 @@ function dt_multinomial(input, num_samples, replacement, generator, stat, errmsg
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 796)
+  call dtf_begin(f, 799)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, num_samples)
   if (present(replacement)) call dtf_give(f, 2, replacement)
@@ -19133,7 +19226,7 @@ function dt_poisson(input, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 797)
+  call dtf_begin(f, 800)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   call run(f, stat, errmsg)
@@ -19149,7 +19242,7 @@ function dt_binomial(count, prob, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 798)
+  call dtf_begin(f, 801)
   call dtf_give(f, 0, handle_of(count))
   call dtf_give(f, 1, handle_of(prob))
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19165,7 +19258,7 @@ subroutine dt_exponential_(input, lambd, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 799)
+  call dtf_begin(f, 802)
   call dtf_give(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19180,7 +19273,7 @@ subroutine dt_geometric_(input, p, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 800)
+  call dtf_begin(f, 803)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19196,7 +19289,7 @@ subroutine dt_cauchy_(input, median, sigma, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 801)
+  call dtf_begin(f, 804)
   call dtf_give(f, 0, handle_of(input))
   if (present(median)) call dtf_give(f, 1, median)
   if (present(sigma)) call dtf_give(f, 2, sigma)
@@ -19213,7 +19306,7 @@ subroutine dt_log_normal_(input, mean, std, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 802)
+  call dtf_begin(f, 805)
   call dtf_give(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -19230,7 +19323,7 @@ subroutine dt_uniform_(input, low, high, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 803)
+  call dtf_begin(f, 806)
   call dtf_give(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(high)) call dtf_give(f, 2, high)
@@ -19247,7 +19340,7 @@ subroutine dt_normal_(input, mean, std, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 804)
+  call dtf_begin(f, 807)
   call dtf_give(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -19263,7 +19356,7 @@ subroutine dt_bernoulli_(input, p, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 805)
+  call dtf_begin(f, 808)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19280,7 +19373,7 @@ function dt_stochastic_round(input, dtype, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 806)
+  call dtf_begin(f, 809)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19296,7 +19389,7 @@ subroutine dt_bernoulli_tensor_(input, probabilities, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 807)
+  call dtf_begin(f, 810)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(probabilities))
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19312,7 +19405,7 @@ subroutine dt_random_from_(input, low, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 808)
+  call dtf_begin(f, 811)
   call dtf_give(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19328,7 +19421,7 @@ subroutine dt_random_(input, low, high, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 809)
+  call dtf_begin(f, 812)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
@@ -19343,7 +19436,7 @@ subroutine dt_manual_seed(seed, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 810)
+  call dtf_begin(f, 813)
   call dtf_give(f, 0, seed)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -19356,7 +19449,7 @@ function dt_default_generator(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_generator) :: out
   type(frame) :: f
-  call dtf_begin(f, 811)
+  call dtf_begin(f, 814)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -19371,7 +19464,7 @@ subroutine dt_set_own_generators(mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 812)
+  call dtf_begin(f, 815)
   call dtf_give(f, 0, mode)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -19382,7 +19475,7 @@ function dt_has_own_generators(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 813)
+  call dtf_begin(f, 816)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -19394,7 +19487,7 @@ function dt_generator_new(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_generator) :: out
   type(frame) :: f
-  call dtf_begin(f, 814)
+  call dtf_begin(f, 817)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -19407,7 +19500,7 @@ function dt_generator_device(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 815)
+  call dtf_begin(f, 818)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -19421,7 +19514,7 @@ subroutine dt_generator_manual_seed(self, seed, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 816)
+  call dtf_begin(f, 819)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, seed)
   call run(f, stat, errmsg)
@@ -19434,7 +19527,7 @@ function dt_generator_initial_seed(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 817)
+  call dtf_begin(f, 820)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -19448,7 +19541,7 @@ function dt_generator_get_state(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 818)
+  call dtf_begin(f, 821)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -19461,7 +19554,7 @@ subroutine dt_generator_set_state(self, state, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 819)
+  call dtf_begin(f, 822)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(state))
   call run(f, stat, errmsg)
@@ -19488,7 +19581,7 @@ subroutine dt_lstm(input, hx, params, has_biases, num_layers, dropout, train, bi
   type(dt_tensor), intent(inout) :: h_n
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
-  call dtf_begin(f, 820)
+  call dtf_begin(f, 823)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19522,7 +19615,7 @@ subroutine dt_lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers,
   type(dt_tensor), intent(inout) :: h_n
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
-  call dtf_begin(f, 821)
+  call dtf_begin(f, 824)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -19557,7 +19650,7 @@ subroutine dt_gru(input, hx, params, has_biases, num_layers, dropout, train, bid
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 822)
+  call dtf_begin(f, 825)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19589,7 +19682,7 @@ subroutine dt_gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, 
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 823)
+  call dtf_begin(f, 826)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -19622,7 +19715,7 @@ subroutine dt_rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 824)
+  call dtf_begin(f, 827)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19654,7 +19747,7 @@ subroutine dt_rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_lay
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 825)
+  call dtf_begin(f, 828)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -19686,7 +19779,7 @@ subroutine dt_rnn_relu(input, hx, params, has_biases, num_layers, dropout, train
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 826)
+  call dtf_begin(f, 829)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19718,7 +19811,7 @@ subroutine dt_rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_lay
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 827)
+  call dtf_begin(f, 830)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -19746,7 +19839,7 @@ subroutine dt_lstm_cell(input, hx, w_ih, w_hh, h, c, b_ih, b_hh, stat, errmsg)
   type(dt_tensor), intent(inout) :: h
   type(dt_tensor), intent(inout) :: c
   type(frame) :: f
-  call dtf_begin(f, 828)
+  call dtf_begin(f, 831)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(w_ih))
@@ -19770,7 +19863,7 @@ function dt_gru_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 829)
+  call dtf_begin(f, 832)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(w_ih))
@@ -19793,7 +19886,7 @@ function dt_rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 830)
+  call dtf_begin(f, 833)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(w_ih))
@@ -19816,7 +19909,7 @@ function dt_rnn_relu_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 831)
+  call dtf_begin(f, 834)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(w_ih))
@@ -19825,6 +19918,147 @@ function dt_rnn_relu_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) resul
   if (present(b_hh)) call dtf_give(f, 5, handle_of(b_hh))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
+  call dtf_end(f)
+end function
+! pad_sequence: Sequences of several lengths side by side. [longest, batch, ...], or [batch,
+! longest, ...] with batch_first.
+function dt_pad_sequence(sequences, batch_first, padding_value, padding_side, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: sequences(:)
+  logical, intent(in), optional :: batch_first
+  real(real64), intent(in), optional :: padding_value
+  character(*), intent(in), optional :: padding_side
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 835)
+  call dtf_give(f, 0, handle_of(sequences))
+  if (present(batch_first)) call dtf_give(f, 1, batch_first)
+  if (present(padding_value)) call dtf_give(f, 2, padding_value)
+  if (present(padding_side)) call dtf_give(f, 3, padding_side)
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
+  call dtf_end(f)
+end function
+! unpad_sequence: The reverse of pad_sequence. A copy of each sequence, [length, ...].
+function dt_unpad_sequence(padded_sequences, lengths, batch_first, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: padded_sequences
+  type(dt_tensor), intent(in) :: lengths
+  logical, intent(in), optional :: batch_first
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor), allocatable, dimension(:) :: out
+  type(frame) :: f
+  call dtf_begin(f, 836)
+  call dtf_give(f, 0, handle_of(padded_sequences))
+  call dtf_give(f, 1, handle_of(lengths))
+  if (present(batch_first)) call dtf_give(f, 2, batch_first)
+  call run(f, stat, errmsg)
+  allocate (out(f%taken(1)))
+  block
+  integer(int64) :: words(f%taken(1))
+  call dtf_take(f, 0, words)
+  call hold(out, words)
+  end block
+  call dtf_end(f)
+end function
+! pack_padded_sequence: Packs sequences of several lengths, so that nothing is padding. The
+! elements of all sequences, [sum of lengths, ...]: those of the first time step, from the longest
+! sequence to the shortest, then those of the second, and so on; how many sequences have an element
+! at each time step, int64 [longest] on the CPU; where in the batch the longest sequence was, and
+! so on, and where in that order each of the batch is, both absent with enforce_sorted.
+subroutine dt_pack_padded_sequence(input, lengths, data, batch_sizes, sorted_indices, unsorted_indices, batch_first, enforce_sorted, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: lengths
+  logical, intent(in), optional :: batch_first
+  logical, intent(in), optional :: enforce_sorted
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor), intent(inout) :: data
+  type(dt_tensor), intent(inout) :: batch_sizes
+  type(dt_tensor), intent(inout) :: sorted_indices
+  type(dt_tensor), intent(inout) :: unsorted_indices
+  type(frame) :: f
+  call dtf_begin(f, 837)
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(lengths))
+  if (present(batch_first)) call dtf_give(f, 2, batch_first)
+  if (present(enforce_sorted)) call dtf_give(f, 3, enforce_sorted)
+  call run(f, stat, errmsg)
+  call hold(data, f%taken(0))
+  call hold(batch_sizes, f%taken(2))
+  call hold(sorted_indices, f%taken(4))
+  call hold(unsorted_indices, f%taken(6))
+  call dtf_end(f)
+end subroutine
+! pack_sequence: pack_padded_sequence of sequences that are not padded. What pack_padded_sequence
+! gives.
+subroutine dt_pack_sequence(sequences, data, batch_sizes, sorted_indices, unsorted_indices, enforce_sorted, stat, errmsg)
+  type(dt_tensor), intent(in) :: sequences(:)
+  logical, intent(in), optional :: enforce_sorted
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor), intent(inout) :: data
+  type(dt_tensor), intent(inout) :: batch_sizes
+  type(dt_tensor), intent(inout) :: sorted_indices
+  type(dt_tensor), intent(inout) :: unsorted_indices
+  type(frame) :: f
+  call dtf_begin(f, 838)
+  call dtf_give(f, 0, handle_of(sequences))
+  if (present(enforce_sorted)) call dtf_give(f, 1, enforce_sorted)
+  call run(f, stat, errmsg)
+  call hold(data, f%taken(0))
+  call hold(batch_sizes, f%taken(2))
+  call hold(sorted_indices, f%taken(4))
+  call hold(unsorted_indices, f%taken(6))
+  call dtf_end(f)
+end subroutine
+! pad_packed_sequence: The reverse of pack_padded_sequence. [time, batch, ...], or [batch, time,
+! ...] with batch_first; and how long each is, int64 [batch] on the CPU.
+subroutine dt_pad_packed_sequence(data, batch_sizes, padded, lengths, unsorted_indices, batch_first, padding_value, total_length, stat, errmsg)
+  type(dt_tensor), intent(in) :: data
+  type(dt_tensor), intent(in) :: batch_sizes
+  type(dt_tensor), intent(in), optional :: unsorted_indices
+  logical, intent(in), optional :: batch_first
+  class(*), intent(in), optional :: padding_value
+  type(*), dimension(..), intent(in), optional :: total_length
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor), intent(inout) :: padded
+  type(dt_tensor), intent(inout) :: lengths
+  type(frame) :: f
+  call dtf_begin(f, 839)
+  call dtf_give(f, 0, handle_of(data))
+  call dtf_give(f, 1, handle_of(batch_sizes))
+  if (present(unsorted_indices)) call dtf_give(f, 2, handle_of(unsorted_indices))
+  if (present(batch_first)) call dtf_give(f, 3, batch_first)
+  if (present(padding_value)) call give(f, 4, padding_value)
+  if (present(total_length)) call dtf_give(f, 5, total_length)
+  call run(f, stat, errmsg)
+  call hold(padded, f%taken(0))
+  call hold(lengths, f%taken(2))
+  call dtf_end(f)
+end subroutine
+! unpack_sequence: The reverse of pack_sequence. A copy of each sequence, [length, ...].
+function dt_unpack_sequence(data, batch_sizes, unsorted_indices, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: data
+  type(dt_tensor), intent(in) :: batch_sizes
+  type(dt_tensor), intent(in), optional :: unsorted_indices
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor), allocatable, dimension(:) :: out
+  type(frame) :: f
+  call dtf_begin(f, 840)
+  call dtf_give(f, 0, handle_of(data))
+  call dtf_give(f, 1, handle_of(batch_sizes))
+  if (present(unsorted_indices)) call dtf_give(f, 2, handle_of(unsorted_indices))
+  call run(f, stat, errmsg)
+  allocate (out(f%taken(1)))
+  block
+  integer(int64) :: words(f%taken(1))
+  call dtf_take(f, 0, words)
+  call hold(out, words)
+  end block
   call dtf_end(f)
 end function
 ! sum: Sum of elements.
@@ -19837,7 +20071,7 @@ function dt_sum(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 832)
+  call dtf_begin(f, 841)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19856,7 +20090,7 @@ function dt_mean(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 833)
+  call dtf_begin(f, 842)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19875,7 +20109,7 @@ function dt_nansum(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 834)
+  call dtf_begin(f, 843)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19894,7 +20128,7 @@ function dt_nanmean(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 835)
+  call dtf_begin(f, 844)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19911,7 +20145,7 @@ function dt_count_nonzero(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 836)
+  call dtf_begin(f, 845)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -19928,7 +20162,7 @@ function dt_prod(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 837)
+  call dtf_begin(f, 846)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19944,7 +20178,7 @@ function dt_max(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 838)
+  call dtf_begin(f, 847)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -19961,7 +20195,7 @@ subroutine dt_max_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 839)
+  call dtf_begin(f, 848)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19977,7 +20211,7 @@ function dt_min(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 840)
+  call dtf_begin(f, 849)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -19994,7 +20228,7 @@ subroutine dt_min_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 841)
+  call dtf_begin(f, 850)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20012,7 +20246,7 @@ function dt_amax(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 842)
+  call dtf_begin(f, 851)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20029,7 +20263,7 @@ function dt_amin(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 843)
+  call dtf_begin(f, 852)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20048,7 +20282,7 @@ subroutine dt_aminmax(input, min, max, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: min
   type(dt_tensor), intent(inout) :: max
   type(frame) :: f
-  call dtf_begin(f, 844)
+  call dtf_begin(f, 853)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20066,7 +20300,7 @@ function dt_argmax(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 845)
+  call dtf_begin(f, 854)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20083,7 +20317,7 @@ function dt_argmin(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 846)
+  call dtf_begin(f, 855)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20101,7 +20335,7 @@ function dt_var(input, dim, correction, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 847)
+  call dtf_begin(f, 856)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -20120,7 +20354,7 @@ function dt_std(input, dim, correction, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 848)
+  call dtf_begin(f, 857)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -20140,7 +20374,7 @@ subroutine dt_var_mean(input, var, mean, dim, correction, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: var
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
-  call dtf_begin(f, 849)
+  call dtf_begin(f, 858)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -20161,7 +20395,7 @@ subroutine dt_std_mean(input, std, mean, dim, correction, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: std
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
-  call dtf_begin(f, 850)
+  call dtf_begin(f, 859)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -20181,7 +20415,7 @@ function dt_cov(input, correction, fweights, aweights, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 851)
+  call dtf_begin(f, 860)
   call dtf_give(f, 0, handle_of(input))
   if (present(correction)) call dtf_give(f, 1, correction)
   if (present(fweights)) call dtf_give(f, 2, handle_of(fweights))
@@ -20197,7 +20431,7 @@ function dt_corrcoef(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 852)
+  call dtf_begin(f, 861)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20215,7 +20449,7 @@ function dt_norm(input, p, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 853)
+  call dtf_begin(f, 862)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call give(f, 1, p)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20234,7 +20468,7 @@ function dt_any(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 854)
+  call dtf_begin(f, 863)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20251,7 +20485,7 @@ function dt_all(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 855)
+  call dtf_begin(f, 864)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20268,7 +20502,7 @@ function dt_logsumexp(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 856)
+  call dtf_begin(f, 865)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20285,7 +20519,7 @@ function dt_cumsum(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 857)
+  call dtf_begin(f, 866)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -20301,7 +20535,7 @@ subroutine dt_cumsum_(input, dim, dtype, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 858)
+  call dtf_begin(f, 867)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -20317,7 +20551,7 @@ function dt_cumprod(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 859)
+  call dtf_begin(f, 868)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -20333,7 +20567,7 @@ subroutine dt_cumprod_(input, dim, dtype, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 860)
+  call dtf_begin(f, 869)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -20349,7 +20583,7 @@ function dt_logcumsumexp(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 861)
+  call dtf_begin(f, 870)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -20368,7 +20602,7 @@ function dt_diff(input, n, dim, prepend, append, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 862)
+  call dtf_begin(f, 871)
   call dtf_give(f, 0, handle_of(input))
   if (present(n)) call dtf_give(f, 1, n)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20389,7 +20623,7 @@ function dt_gradient(input, spacing, dim, edge_order, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 863)
+  call dtf_begin(f, 872)
   call dtf_give(f, 0, handle_of(input))
   if (present(spacing)) call dtf_give(f, 1, spacing)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20414,7 +20648,7 @@ function dt_gradient_at(input, coordinates, dim, edge_order, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 864)
+  call dtf_begin(f, 873)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(coordinates))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20438,7 +20672,7 @@ function dt_trapezoid(y, x, dx, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 865)
+  call dtf_begin(f, 874)
   call dtf_give(f, 0, handle_of(y))
   if (present(x)) call dtf_give(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -20457,7 +20691,7 @@ function dt_cumulative_trapezoid(y, x, dx, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 866)
+  call dtf_begin(f, 875)
   call dtf_give(f, 0, handle_of(y))
   if (present(x)) call dtf_give(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -20474,7 +20708,7 @@ function dt_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 867)
+  call dtf_begin(f, 876)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -20492,7 +20726,7 @@ function dt_isclose(input, other, rtol, atol, equal_nan, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 868)
+  call dtf_begin(f, 877)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
@@ -20513,7 +20747,7 @@ function dt_allclose(input, other, rtol, atol, equal_nan, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 869)
+  call dtf_begin(f, 878)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
@@ -20534,7 +20768,7 @@ function dt_pad(input, pad, mode, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 870)
+  call dtf_begin(f, 879)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, pad)
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -20552,7 +20786,7 @@ function dt_constant_pad_nd(input, pad, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 871)
+  call dtf_begin(f, 880)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, pad)
   if (present(value)) call give(f, 2, value)
@@ -20569,7 +20803,7 @@ function dt_roll(input, shifts, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 872)
+  call dtf_begin(f, 881)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, shifts)
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -20586,7 +20820,7 @@ function dt_rot90(input, k, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 873)
+  call dtf_begin(f, 882)
   call dtf_give(f, 0, handle_of(input))
   if (present(k)) call dtf_give(f, 1, k)
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -20601,7 +20835,7 @@ function dt_fliplr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 874)
+  call dtf_begin(f, 883)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20614,7 +20848,7 @@ function dt_flipud(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 875)
+  call dtf_begin(f, 884)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20629,7 +20863,7 @@ function dt_tile(input, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 876)
+  call dtf_begin(f, 885)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call run(f, stat, errmsg)
@@ -20646,7 +20880,7 @@ function dt_repeat_interleave(input, repeats, dim, output_size, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 877)
+  call dtf_begin(f, 886)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, repeats)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20664,7 +20898,7 @@ function dt_diag(input, diagonal, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 878)
+  call dtf_begin(f, 887)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call run(f, stat, errmsg)
@@ -20681,7 +20915,7 @@ function dt_diag_embed(input, offset, dim1, dim2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 879)
+  call dtf_begin(f, 888)
   call dtf_give(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -20698,7 +20932,7 @@ function dt_diagflat(input, offset, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 880)
+  call dtf_begin(f, 889)
   call dtf_give(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   call run(f, stat, errmsg)
@@ -20713,7 +20947,7 @@ function dt_block_diag(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 881)
+  call dtf_begin(f, 890)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20726,7 +20960,7 @@ function dt_hstack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 882)
+  call dtf_begin(f, 891)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20739,7 +20973,7 @@ function dt_vstack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 883)
+  call dtf_begin(f, 892)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20752,7 +20986,7 @@ function dt_dstack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 884)
+  call dtf_begin(f, 893)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20765,7 +20999,7 @@ function dt_column_stack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 885)
+  call dtf_begin(f, 894)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20779,7 +21013,7 @@ function dt_unravel_index(indices, shape, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 886)
+  call dtf_begin(f, 895)
   call dtf_give(f, 0, handle_of(indices))
   call dtf_give(f, 1, shape)
   call run(f, stat, errmsg)
@@ -20799,7 +21033,7 @@ function dt_cartesian_prod(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 887)
+  call dtf_begin(f, 896)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20814,7 +21048,7 @@ function dt_combinations(input, r, with_replacement, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 888)
+  call dtf_begin(f, 897)
   call dtf_give(f, 0, handle_of(input))
   if (present(r)) call dtf_give(f, 1, r)
   if (present(with_replacement)) call dtf_give(f, 2, with_replacement)
@@ -20833,7 +21067,7 @@ function dt_tril_indices(row, col, offset, dtype, device, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 889)
+  call dtf_begin(f, 898)
   call dtf_give(f, 0, row)
   call dtf_give(f, 1, col)
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -20854,7 +21088,7 @@ function dt_triu_indices(row, col, offset, dtype, device, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 890)
+  call dtf_begin(f, 899)
   call dtf_give(f, 0, row)
   call dtf_give(f, 1, col)
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -20874,7 +21108,7 @@ function dt_select_scatter(input, src, dim, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 891)
+  call dtf_begin(f, 900)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   call dtf_give(f, 2, dim)
@@ -20895,7 +21129,7 @@ function dt_slice_scatter(input, src, dim, start, end, step, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 892)
+  call dtf_begin(f, 901)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20917,7 +21151,7 @@ function dt_diagonal_scatter(input, src, offset, dim1, dim2, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 893)
+  call dtf_begin(f, 902)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -20938,7 +21172,7 @@ function dt_as_strided_scatter(input, src, size, stride, storage_offset, stat, e
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 894)
+  call dtf_begin(f, 903)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   call dtf_give(f, 2, size)
@@ -20960,7 +21194,7 @@ function dt_im2col(input, kernel_size, dilation, padding, stride, stat, errmsg) 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 895)
+  call dtf_begin(f, 904)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(dilation)) call dtf_give(f, 2, dilation)
@@ -20982,7 +21216,7 @@ function dt_fold(input, output_size, kernel_size, dilation, padding, stride, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 896)
+  call dtf_begin(f, 905)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call dtf_give(f, 2, kernel_size)
@@ -21002,7 +21236,7 @@ function dt_pixel_shuffle(input, upscale_factor, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 897)
+  call dtf_begin(f, 906)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, upscale_factor)
   call run(f, stat, errmsg)
@@ -21018,7 +21252,7 @@ function dt_pixel_unshuffle(input, downscale_factor, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 898)
+  call dtf_begin(f, 907)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, downscale_factor)
   call run(f, stat, errmsg)
@@ -21034,7 +21268,7 @@ function dt_channel_shuffle(input, groups, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 899)
+  call dtf_begin(f, 908)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, groups)
   call run(f, stat, errmsg)
@@ -21053,7 +21287,7 @@ subroutine dt_sort(input, values, indices, dim, descending, stable, stat, errmsg
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 900)
+  call dtf_begin(f, 909)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
@@ -21073,7 +21307,7 @@ function dt_argsort(input, dim, descending, stable, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 901)
+  call dtf_begin(f, 910)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
@@ -21089,7 +21323,7 @@ function dt_msort(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 902)
+  call dtf_begin(f, 911)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21108,7 +21342,7 @@ subroutine dt_topk(input, k, values, indices, dim, largest, sorted, stat, errmsg
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 903)
+  call dtf_begin(f, 912)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21131,7 +21365,7 @@ subroutine dt_kthvalue(input, k, values, indices, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 904)
+  call dtf_begin(f, 913)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21149,7 +21383,7 @@ function dt_median(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 905)
+  call dtf_begin(f, 914)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21166,7 +21400,7 @@ subroutine dt_median_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 906)
+  call dtf_begin(f, 915)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -21183,7 +21417,7 @@ function dt_nanmedian(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 907)
+  call dtf_begin(f, 916)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21200,7 +21434,7 @@ subroutine dt_nanmedian_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 908)
+  call dtf_begin(f, 917)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -21220,7 +21454,7 @@ subroutine dt_mode(input, values, indices, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 909)
+  call dtf_begin(f, 918)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -21240,7 +21474,7 @@ function dt_quantile(input, q, dim, keepdim, interpolation, stat, errmsg) result
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 910)
+  call dtf_begin(f, 919)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21261,7 +21495,7 @@ function dt_nanquantile(input, q, dim, keepdim, interpolation, stat, errmsg) res
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 911)
+  call dtf_begin(f, 920)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21281,7 +21515,7 @@ subroutine dt_cummax(input, dim, values, indices, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 912)
+  call dtf_begin(f, 921)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -21299,7 +21533,7 @@ subroutine dt_cummin(input, dim, values, indices, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 913)
+  call dtf_begin(f, 922)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -21322,7 +21556,7 @@ subroutine dt_unique(input, output, inverse_indices, counts, sorted, return_inve
   type(dt_tensor), intent(inout) :: inverse_indices
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
-  call dtf_begin(f, 914)
+  call dtf_begin(f, 923)
   call dtf_give(f, 0, handle_of(input))
   if (present(sorted)) call dtf_give(f, 1, sorted)
   if (present(return_inverse)) call dtf_give(f, 2, return_inverse)
@@ -21348,7 +21582,7 @@ subroutine dt_unique_consecutive(input, output, inverse_indices, counts, return_
   type(dt_tensor), intent(inout) :: inverse_indices
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
-  call dtf_begin(f, 915)
+  call dtf_begin(f, 924)
   call dtf_give(f, 0, handle_of(input))
   if (present(return_inverse)) call dtf_give(f, 1, return_inverse)
   if (present(return_counts)) call dtf_give(f, 2, return_counts)
@@ -21371,7 +21605,7 @@ function dt_searchsorted(sorted_sequence, input, out_int32, right, side, sorter,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 916)
+  call dtf_begin(f, 925)
   call dtf_give(f, 0, handle_of(sorted_sequence))
   call give(f, 1, input)
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
@@ -21392,7 +21626,7 @@ function dt_bucketize(input, boundaries, out_int32, right, stat, errmsg) result(
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 917)
+  call dtf_begin(f, 926)
   call give(f, 0, input)
   call dtf_give(f, 1, handle_of(boundaries))
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
@@ -21411,7 +21645,7 @@ function dt_isin(elements, test_elements, assume_unique, invert, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 918)
+  call dtf_begin(f, 927)
   call give(f, 0, elements)
   call give(f, 1, test_elements)
   if (present(assume_unique)) call dtf_give(f, 2, assume_unique)
@@ -21429,7 +21663,7 @@ function dt_bincount(input, weights, minlength, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 919)
+  call dtf_begin(f, 928)
   call dtf_give(f, 0, handle_of(input))
   if (present(weights)) call dtf_give(f, 1, handle_of(weights))
   if (present(minlength)) call dtf_give(f, 2, minlength)
@@ -21447,7 +21681,7 @@ function dt_histc(input, bins, min, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 920)
+  call dtf_begin(f, 929)
   call dtf_give(f, 0, handle_of(input))
   if (present(bins)) call dtf_give(f, 1, bins)
   if (present(min)) call give(f, 2, min)
@@ -21469,7 +21703,7 @@ subroutine dt_histogram(input, hist, bin_edges, bins, range, weight, density, st
   type(dt_tensor), intent(inout) :: hist
   type(dt_tensor), intent(inout) :: bin_edges
   type(frame) :: f
-  call dtf_begin(f, 921)
+  call dtf_begin(f, 930)
   call dtf_give(f, 0, handle_of(input))
   if (present(bins)) call give(f, 1, bins)
   if (present(range)) call dtf_give(f, 2, range)
@@ -21487,7 +21721,7 @@ function dt_erfc(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 922)
+  call dtf_begin(f, 931)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21499,7 +21733,7 @@ subroutine dt_erfc_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 923)
+  call dtf_begin(f, 932)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -21511,7 +21745,7 @@ function dt_erfcx(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 924)
+  call dtf_begin(f, 933)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21524,7 +21758,7 @@ function dt_erfinv(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 925)
+  call dtf_begin(f, 934)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21536,7 +21770,7 @@ subroutine dt_erfinv_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 926)
+  call dtf_begin(f, 935)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -21548,7 +21782,7 @@ function dt_ndtri(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 927)
+  call dtf_begin(f, 936)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21561,7 +21795,7 @@ function dt_ndtr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 928)
+  call dtf_begin(f, 937)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21574,7 +21808,7 @@ function dt_log_ndtr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 929)
+  call dtf_begin(f, 938)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21587,7 +21821,7 @@ function dt_lgamma(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 930)
+  call dtf_begin(f, 939)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21599,7 +21833,7 @@ subroutine dt_lgamma_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 931)
+  call dtf_begin(f, 940)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -21611,7 +21845,7 @@ function dt_digamma(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 932)
+  call dtf_begin(f, 941)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21623,7 +21857,7 @@ subroutine dt_digamma_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 933)
+  call dtf_begin(f, 942)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -21637,7 +21871,7 @@ function dt_zeta(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 934)
+  call dtf_begin(f, 943)
   call give(f, 0, input)
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -21652,7 +21886,7 @@ function dt_polygamma(n, input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 935)
+  call dtf_begin(f, 944)
   call dtf_give(f, 0, n)
   call dtf_give(f, 1, handle_of(input))
   call run(f, stat, errmsg)
@@ -21666,7 +21900,7 @@ subroutine dt_polygamma_(input, n, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 936)
+  call dtf_begin(f, 945)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call run(f, stat, errmsg)
@@ -21681,7 +21915,7 @@ function dt_mvlgamma(input, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 937)
+  call dtf_begin(f, 946)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call run(f, stat, errmsg)
@@ -21695,7 +21929,7 @@ subroutine dt_mvlgamma_(input, p, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 938)
+  call dtf_begin(f, 947)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call run(f, stat, errmsg)
@@ -21708,7 +21942,7 @@ function dt_i0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 939)
+  call dtf_begin(f, 948)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21720,7 +21954,7 @@ subroutine dt_i0_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 940)
+  call dtf_begin(f, 949)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -21732,7 +21966,7 @@ function dt_i0e(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 941)
+  call dtf_begin(f, 950)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21745,7 +21979,7 @@ function dt_i1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 942)
+  call dtf_begin(f, 951)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21758,7 +21992,7 @@ function dt_i1e(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 943)
+  call dtf_begin(f, 952)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21771,7 +22005,7 @@ function dt_bessel_j0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 944)
+  call dtf_begin(f, 953)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21784,7 +22018,7 @@ function dt_bessel_j1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 945)
+  call dtf_begin(f, 954)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21798,7 +22032,7 @@ function dt_bessel_y0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 946)
+  call dtf_begin(f, 955)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21812,7 +22046,7 @@ function dt_bessel_y1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 947)
+  call dtf_begin(f, 956)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21826,7 +22060,7 @@ function dt_modified_bessel_k0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 948)
+  call dtf_begin(f, 957)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21840,7 +22074,7 @@ function dt_modified_bessel_k1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 949)
+  call dtf_begin(f, 958)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21854,7 +22088,7 @@ function dt_scaled_modified_bessel_k0(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 950)
+  call dtf_begin(f, 959)
   call dtf_give(f, 0, handle_of(x))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21868,7 +22102,7 @@ function dt_scaled_modified_bessel_k1(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 951)
+  call dtf_begin(f, 960)
   call dtf_give(f, 0, handle_of(x))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21881,7 +22115,7 @@ function dt_spherical_bessel_j0(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 952)
+  call dtf_begin(f, 961)
   call dtf_give(f, 0, handle_of(x))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21894,7 +22128,7 @@ function dt_airy_ai(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 953)
+  call dtf_begin(f, 962)
   call dtf_give(f, 0, handle_of(x))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21909,7 +22143,7 @@ function dt_igamma(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 954)
+  call dtf_begin(f, 963)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -21923,7 +22157,7 @@ subroutine dt_igamma_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 955)
+  call dtf_begin(f, 964)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -21937,7 +22171,7 @@ function dt_gammainc(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 956)
+  call dtf_begin(f, 965)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -21953,7 +22187,7 @@ function dt_igammac(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 957)
+  call dtf_begin(f, 966)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -21967,7 +22201,7 @@ subroutine dt_igammac_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 958)
+  call dtf_begin(f, 967)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -21981,7 +22215,7 @@ function dt_gammaincc(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 959)
+  call dtf_begin(f, 968)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -21997,7 +22231,7 @@ function dt_chebyshev_polynomial_t(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 960)
+  call dtf_begin(f, 969)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22013,7 +22247,7 @@ function dt_chebyshev_polynomial_u(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 961)
+  call dtf_begin(f, 970)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22029,7 +22263,7 @@ function dt_chebyshev_polynomial_v(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 962)
+  call dtf_begin(f, 971)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22045,7 +22279,7 @@ function dt_chebyshev_polynomial_w(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 963)
+  call dtf_begin(f, 972)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22061,7 +22295,7 @@ function dt_shifted_chebyshev_polynomial_t(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 964)
+  call dtf_begin(f, 973)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22077,7 +22311,7 @@ function dt_shifted_chebyshev_polynomial_u(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 965)
+  call dtf_begin(f, 974)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22093,7 +22327,7 @@ function dt_shifted_chebyshev_polynomial_v(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 966)
+  call dtf_begin(f, 975)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22109,7 +22343,7 @@ function dt_shifted_chebyshev_polynomial_w(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 967)
+  call dtf_begin(f, 976)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22124,7 +22358,7 @@ function dt_hermite_polynomial_h(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 968)
+  call dtf_begin(f, 977)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22139,7 +22373,7 @@ function dt_hermite_polynomial_he(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 969)
+  call dtf_begin(f, 978)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22154,7 +22388,7 @@ function dt_laguerre_polynomial_l(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 970)
+  call dtf_begin(f, 979)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22169,7 +22403,7 @@ function dt_legendre_polynomial_p(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 971)
+  call dtf_begin(f, 980)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22183,7 +22417,7 @@ function dt_entr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 972)
+  call dtf_begin(f, 981)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22197,7 +22431,7 @@ function dt_xlog1py(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 973)
+  call dtf_begin(f, 982)
   call give(f, 0, input)
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -22213,7 +22447,7 @@ subroutine dt_frexp(input, mantissa, exponent, stat, errmsg)
   type(dt_tensor), intent(inout) :: mantissa
   type(dt_tensor), intent(inout) :: exponent
   type(frame) :: f
-  call dtf_begin(f, 974)
+  call dtf_begin(f, 983)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(mantissa, f%taken(0))
@@ -22229,7 +22463,7 @@ function dt_nextafter(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 975)
+  call dtf_begin(f, 984)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22243,7 +22477,7 @@ subroutine dt_nextafter_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 976)
+  call dtf_begin(f, 985)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22257,7 +22491,7 @@ function dt_tensor_alias(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 977)
+  call dtf_begin(f, 986)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22270,7 +22504,7 @@ function dt_tensor_dim(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 978)
+  call dtf_begin(f, 987)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22284,7 +22518,7 @@ function dt_tensor_size(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 979)
+  call dtf_begin(f, 988)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -22298,7 +22532,7 @@ function dt_tensor_shape(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 980)
+  call dtf_begin(f, 989)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -22312,7 +22546,7 @@ function dt_tensor_stride(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 981)
+  call dtf_begin(f, 990)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -22326,7 +22560,7 @@ function dt_tensor_numel(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 982)
+  call dtf_begin(f, 991)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22339,7 +22573,7 @@ function dt_tensor_storage_offset(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 983)
+  call dtf_begin(f, 992)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22352,7 +22586,7 @@ function dt_tensor_storage_nbytes(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 984)
+  call dtf_begin(f, 993)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22365,7 +22599,7 @@ function dt_tensor_element_size(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 985)
+  call dtf_begin(f, 994)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22378,7 +22612,7 @@ function dt_tensor_dtype(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 986)
+  call dtf_begin(f, 995)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22391,7 +22625,7 @@ function dt_tensor_device(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 987)
+  call dtf_begin(f, 996)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -22406,7 +22640,7 @@ function dt_tensor_is_contiguous(input, memory_format, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 988)
+  call dtf_begin(f, 997)
   call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call run(f, stat, errmsg)
@@ -22421,7 +22655,7 @@ function dt_tensor_data_ptr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(c_ptr) :: out
   type(frame) :: f
-  call dtf_begin(f, 989)
+  call dtf_begin(f, 998)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22435,7 +22669,7 @@ function dt_tensor_is_set_to(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 990)
+  call dtf_begin(f, 999)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22450,7 +22684,7 @@ function dt_tensor_is_same(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 991)
+  call dtf_begin(f, 1000)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22465,7 +22699,7 @@ function dt_tensor_base(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 992)
+  call dtf_begin(f, 1001)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22482,7 +22716,7 @@ function dt_out_offer(place, inputs, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 993)
+  call dtf_begin(f, 1002)
   call dtf_give(f, 0, handle_of(place))
   call dtf_give(f, 1, handle_of(inputs))
   call run(f, stat, errmsg)
@@ -22499,7 +22733,7 @@ function dt_out_finish(place, made, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 994)
+  call dtf_begin(f, 1003)
   call dtf_give(f, 0, handle_of(place))
   if (present(made)) call dtf_give(f, 1, handle_of(made))
   call run(f, stat, errmsg)
@@ -22514,7 +22748,7 @@ function dt_tensor_version(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 995)
+  call dtf_begin(f, 1004)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22527,7 +22761,7 @@ function dt_tensor_item(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 996)
+  call dtf_begin(f, 1005)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22540,7 +22774,7 @@ function dt_tensor_to_string(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 997)
+  call dtf_begin(f, 1006)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -22557,7 +22791,7 @@ subroutine dt_set_print_options(precision, threshold, edge_items, line_width, sc
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 998)
+  call dtf_begin(f, 1007)
   if (present(precision)) call dtf_give(f, 0, precision)
   if (present(threshold)) call dtf_give(f, 1, threshold)
   if (present(edge_items)) call dtf_give(f, 2, edge_items)
@@ -22574,7 +22808,7 @@ function dt_tensor_requires_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 999)
+  call dtf_begin(f, 1008)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22587,7 +22821,7 @@ subroutine dt_tensor_requires_grad_(input, requires_grad, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1000)
+  call dtf_begin(f, 1009)
   call dtf_give(f, 0, handle_of(input))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call run(f, stat, errmsg)
@@ -22600,7 +22834,7 @@ function dt_tensor_is_leaf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1001)
+  call dtf_begin(f, 1010)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22613,7 +22847,7 @@ function dt_tensor_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1002)
+  call dtf_begin(f, 1011)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22626,7 +22860,7 @@ subroutine dt_tensor_set_grad(input, grad, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1003)
+  call dtf_begin(f, 1012)
   call dtf_give(f, 0, handle_of(input))
   if (present(grad)) call dtf_give(f, 1, handle_of(grad))
   call run(f, stat, errmsg)
@@ -22638,7 +22872,7 @@ subroutine dt_tensor_retain_grad(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1004)
+  call dtf_begin(f, 1013)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -22650,7 +22884,7 @@ function dt_tensor_retains_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1005)
+  call dtf_begin(f, 1014)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22664,7 +22898,7 @@ function dt_tensor_node(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 1006)
+  call dtf_begin(f, 1015)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22677,7 +22911,7 @@ function dt_tensor_output_nr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1007)
+  call dtf_begin(f, 1016)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22690,7 +22924,7 @@ function dt_node_name(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1008)
+  call dtf_begin(f, 1017)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -22704,7 +22938,7 @@ function dt_node_address(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(c_ptr) :: out
   type(frame) :: f
-  call dtf_begin(f, 1009)
+  call dtf_begin(f, 1018)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22717,7 +22951,7 @@ function dt_node_next_count(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1010)
+  call dtf_begin(f, 1019)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22732,7 +22966,7 @@ function dt_node_next_output(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1011)
+  call dtf_begin(f, 1020)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call run(f, stat, errmsg)
@@ -22747,7 +22981,7 @@ function dt_node_next(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 1012)
+  call dtf_begin(f, 1021)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call run(f, stat, errmsg)
@@ -22762,7 +22996,7 @@ function dt_tensor_grad_fn_name(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1013)
+  call dtf_begin(f, 1022)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -22777,7 +23011,7 @@ function dt_tensor_data(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1014)
+  call dtf_begin(f, 1023)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22791,7 +23025,7 @@ subroutine dt_tensor_set_data(input, data, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1015)
+  call dtf_begin(f, 1024)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(data))
   call run(f, stat, errmsg)
@@ -22804,7 +23038,7 @@ function dt_build_info(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1016)
+  call dtf_begin(f, 1025)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
   call dtf_take(f, 0, out)
@@ -22817,7 +23051,7 @@ function dt_string_list_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1017)
+  call dtf_begin(f, 1026)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22830,7 +23064,7 @@ function dt_tensor_list_new(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor_list) :: out
   type(frame) :: f
-  call dtf_begin(f, 1018)
+  call dtf_begin(f, 1027)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22843,7 +23077,7 @@ function dt_tensor_list_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1019)
+  call dtf_begin(f, 1028)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22857,7 +23091,7 @@ function dt_tensor_list_get(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1020)
+  call dtf_begin(f, 1029)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call run(f, stat, errmsg)
@@ -22870,7 +23104,7 @@ function dt_is_grad_enabled(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1021)
+  call dtf_begin(f, 1030)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -22881,7 +23115,7 @@ subroutine dt_set_grad_enabled(mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1022)
+  call dtf_begin(f, 1031)
   call dtf_give(f, 0, mode)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -22892,7 +23126,7 @@ function dt_is_anomaly_enabled(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1023)
+  call dtf_begin(f, 1032)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -22904,7 +23138,7 @@ subroutine dt_set_detect_anomaly(mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1024)
+  call dtf_begin(f, 1033)
   call dtf_give(f, 0, mode)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -22915,7 +23149,7 @@ function dt_get_default_dtype(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 1025)
+  call dtf_begin(f, 1034)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -22926,7 +23160,7 @@ subroutine dt_set_default_dtype(d, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1026)
+  call dtf_begin(f, 1035)
   call dtf_give(f, 0, d)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -22937,7 +23171,7 @@ function dt_get_default_device(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1027)
+  call dtf_begin(f, 1036)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
   call dtf_take(f, 0, out)
@@ -22949,7 +23183,7 @@ subroutine dt_set_default_device(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1028)
+  call dtf_begin(f, 1037)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -22961,7 +23195,7 @@ function dt_device_is_available(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1029)
+  call dtf_begin(f, 1038)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22973,7 +23207,7 @@ function dt_get_num_threads(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1030)
+  call dtf_begin(f, 1039)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -22984,7 +23218,7 @@ subroutine dt_set_num_threads(n, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1031)
+  call dtf_begin(f, 1040)
   call dtf_give(f, 0, n)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -22999,7 +23233,7 @@ subroutine dt_memory_stats(allocated, reserved, peak, device, stat, errmsg)
   integer(int64), intent(out) :: reserved
   integer(int64), intent(out) :: peak
   type(frame) :: f
-  call dtf_begin(f, 1032)
+  call dtf_begin(f, 1041)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, allocated)
@@ -23013,7 +23247,7 @@ subroutine dt_set_log(log, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1033)
+  call dtf_begin(f, 1042)
   if (present(log)) call dtf_give(f, 0, transfer(c_funloc(log), 0_int64))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23025,7 +23259,7 @@ subroutine dt_set_memory_hook(hook, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1034)
+  call dtf_begin(f, 1043)
   call dtf_give(f, 0, transfer(c_funloc(hook), 0_int64))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23035,7 +23269,7 @@ subroutine dt_remove_memory_hook(stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1035)
+  call dtf_begin(f, 1044)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -23045,7 +23279,7 @@ subroutine dt_empty_cache(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1036)
+  call dtf_begin(f, 1045)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23057,7 +23291,7 @@ subroutine dt_synchronize(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1037)
+  call dtf_begin(f, 1046)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23070,7 +23304,7 @@ function dt_view(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1038)
+  call dtf_begin(f, 1047)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -23084,7 +23318,7 @@ function dt_detach(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1039)
+  call dtf_begin(f, 1048)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23097,7 +23331,7 @@ subroutine dt_detach_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1040)
+  call dtf_begin(f, 1049)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23110,7 +23344,7 @@ function dt_view_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1041)
+  call dtf_begin(f, 1050)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -23125,7 +23359,7 @@ function dt_reshape(input, shape, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1042)
+  call dtf_begin(f, 1051)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, shape)
   call run(f, stat, errmsg)
@@ -23140,7 +23374,7 @@ function dt_reshape_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1043)
+  call dtf_begin(f, 1052)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -23156,7 +23390,7 @@ function dt_flatten(input, start_dim, end_dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1044)
+  call dtf_begin(f, 1053)
   call dtf_give(f, 0, handle_of(input))
   if (present(start_dim)) call dtf_give(f, 1, start_dim)
   if (present(end_dim)) call dtf_give(f, 2, end_dim)
@@ -23173,7 +23407,7 @@ function dt_unflatten(input, dim, sizes, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1045)
+  call dtf_begin(f, 1054)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, sizes)
@@ -23190,7 +23424,7 @@ function dt_transpose(input, dim0, dim1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1046)
+  call dtf_begin(f, 1055)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -23206,7 +23440,7 @@ subroutine dt_transpose_(input, dim0, dim1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1047)
+  call dtf_begin(f, 1056)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -23222,7 +23456,7 @@ function dt_swapaxes(input, axis0, axis1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1048)
+  call dtf_begin(f, 1057)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
@@ -23238,7 +23472,7 @@ subroutine dt_swapaxes_(input, axis0, axis1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1049)
+  call dtf_begin(f, 1058)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
@@ -23253,7 +23487,7 @@ function dt_permute(input, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1050)
+  call dtf_begin(f, 1059)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call run(f, stat, errmsg)
@@ -23269,7 +23503,7 @@ function dt_movedim(input, source, destination, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1051)
+  call dtf_begin(f, 1060)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
@@ -23284,7 +23518,7 @@ function dt_t(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1052)
+  call dtf_begin(f, 1061)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23296,7 +23530,7 @@ subroutine dt_t_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1053)
+  call dtf_begin(f, 1062)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23309,7 +23543,7 @@ function dt_squeeze(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1054)
+  call dtf_begin(f, 1063)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -23323,7 +23557,7 @@ subroutine dt_squeeze_(input, dim, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1055)
+  call dtf_begin(f, 1064)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -23337,7 +23571,7 @@ function dt_unsqueeze(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1056)
+  call dtf_begin(f, 1065)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -23351,7 +23585,7 @@ subroutine dt_unsqueeze_(input, dim, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1057)
+  call dtf_begin(f, 1066)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -23365,7 +23599,7 @@ function dt_expand(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1058)
+  call dtf_begin(f, 1067)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -23380,7 +23614,7 @@ function dt_expand_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1059)
+  call dtf_begin(f, 1068)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -23395,7 +23629,7 @@ function dt_broadcast_to(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1060)
+  call dtf_begin(f, 1069)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -23411,7 +23645,7 @@ function dt_select(input, dim, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1061)
+  call dtf_begin(f, 1070)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, index)
@@ -23429,7 +23663,7 @@ function dt_narrow(input, dim, start, length, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1062)
+  call dtf_begin(f, 1071)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
@@ -23449,7 +23683,7 @@ function dt_slice(input, dim, start, end, step, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1063)
+  call dtf_begin(f, 1072)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(start)) call dtf_give(f, 2, start)
@@ -23469,7 +23703,7 @@ function dt_as_strided(input, size, stride, storage_offset, stat, errmsg) result
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1064)
+  call dtf_begin(f, 1073)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -23487,7 +23721,7 @@ subroutine dt_as_strided_(input, size, stride, storage_offset, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1065)
+  call dtf_begin(f, 1074)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -23504,7 +23738,7 @@ subroutine dt_resize_(input, size, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1066)
+  call dtf_begin(f, 1075)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -23517,7 +23751,7 @@ subroutine dt_resize_as_(input, the_template, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1067)
+  call dtf_begin(f, 1076)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(the_template))
   call run(f, stat, errmsg)
@@ -23531,7 +23765,7 @@ function dt_view_dtype(input, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1068)
+  call dtf_begin(f, 1077)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   call run(f, stat, errmsg)
@@ -23549,7 +23783,7 @@ function dt_unfold(input, dimension, size, step, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1069)
+  call dtf_begin(f, 1078)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dimension)
   call dtf_give(f, 2, size)
@@ -23568,7 +23802,7 @@ function dt_diagonal(input, offset, dim1, dim2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1070)
+  call dtf_begin(f, 1079)
   call dtf_give(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -23586,7 +23820,7 @@ function dt_chunk(input, chunks, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1071)
+  call dtf_begin(f, 1080)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, chunks)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23608,7 +23842,7 @@ function dt_split(input, split_size, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1072)
+  call dtf_begin(f, 1081)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, split_size)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23630,7 +23864,7 @@ function dt_split_with_sizes(input, split_sizes, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1073)
+  call dtf_begin(f, 1082)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, split_sizes)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23652,7 +23886,7 @@ function dt_split_sections(input, sections, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1074)
+  call dtf_begin(f, 1083)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23674,7 +23908,7 @@ function dt_split_at(input, indices, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1075)
+  call dtf_begin(f, 1084)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, indices)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23695,7 +23929,7 @@ function dt_hsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1076)
+  call dtf_begin(f, 1085)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call run(f, stat, errmsg)
@@ -23715,7 +23949,7 @@ function dt_vsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1077)
+  call dtf_begin(f, 1086)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call run(f, stat, errmsg)
@@ -23735,7 +23969,7 @@ function dt_dsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1078)
+  call dtf_begin(f, 1087)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call run(f, stat, errmsg)
@@ -23754,7 +23988,7 @@ function dt_atleast_1d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1079)
+  call dtf_begin(f, 1088)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23767,7 +24001,7 @@ function dt_atleast_2d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1080)
+  call dtf_begin(f, 1089)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23780,7 +24014,7 @@ function dt_atleast_3d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1081)
+  call dtf_begin(f, 1090)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23793,7 +24027,7 @@ function dt_ravel(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1082)
+  call dtf_begin(f, 1091)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23806,7 +24040,7 @@ function dt_broadcast_tensors(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1083)
+  call dtf_begin(f, 1092)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -23826,7 +24060,7 @@ function dt_meshgrid(tensors, indexing, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1084)
+  call dtf_begin(f, 1093)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(indexing)) call dtf_give(f, 1, indexing)
   call run(f, stat, errmsg)
@@ -23846,7 +24080,7 @@ function dt_unbind(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1085)
+  call dtf_begin(f, 1094)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -23866,7 +24100,7 @@ function dt_cat(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1086)
+  call dtf_begin(f, 1095)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -23881,7 +24115,7 @@ function dt_stack(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1087)
+  call dtf_begin(f, 1096)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -23896,7 +24130,7 @@ function dt_repeat(input, repeats, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1088)
+  call dtf_begin(f, 1097)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, repeats)
   call run(f, stat, errmsg)
@@ -23913,7 +24147,7 @@ function dt_narrow_copy(input, dim, start, length, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1089)
+  call dtf_begin(f, 1098)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
@@ -23930,7 +24164,7 @@ function dt_sum_to_size(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1090)
+  call dtf_begin(f, 1099)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -23945,7 +24179,7 @@ function dt_flip(input, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1091)
+  call dtf_begin(f, 1100)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call run(f, stat, errmsg)
@@ -23963,7 +24197,7 @@ function dt_interpolate(input, size, scale_factor, mode, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1092)
+  call dtf_begin(f, 1101)
   call dtf_give(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
@@ -23987,7 +24221,7 @@ function dt_interpolate_aligned(input, size, scale_factor, mode, align_corners, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1093)
+  call dtf_begin(f, 1102)
   call dtf_give(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
@@ -24011,7 +24245,7 @@ function dt_grid_sample(input, grid, mode, padding_mode, align_corners, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1094)
+  call dtf_begin(f, 1103)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(grid))
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -24031,7 +24265,7 @@ function dt_affine_grid(theta, size, align_corners, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1095)
+  call dtf_begin(f, 1104)
   call dtf_give(f, 0, handle_of(theta))
   call dtf_give(f, 1, size)
   if (present(align_corners)) call dtf_give(f, 2, align_corners)
@@ -24047,7 +24281,7 @@ function dt_ger(input, vec2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1096)
+  call dtf_begin(f, 1105)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec2))
   call run(f, stat, errmsg)
@@ -24061,7 +24295,7 @@ function dt_absolute(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1097)
+  call dtf_begin(f, 1106)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24073,7 +24307,7 @@ subroutine dt_absolute_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1098)
+  call dtf_begin(f, 1107)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24085,7 +24319,7 @@ function dt_negative(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1099)
+  call dtf_begin(f, 1108)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24097,7 +24331,7 @@ subroutine dt_negative_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1100)
+  call dtf_begin(f, 1109)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24109,7 +24343,7 @@ function dt_sgn(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1101)
+  call dtf_begin(f, 1110)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24121,7 +24355,7 @@ subroutine dt_sgn_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1102)
+  call dtf_begin(f, 1111)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24133,7 +24367,7 @@ function dt_fix(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1103)
+  call dtf_begin(f, 1112)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24145,7 +24379,7 @@ subroutine dt_fix_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1104)
+  call dtf_begin(f, 1113)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24157,7 +24391,7 @@ function dt_arcsin(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1105)
+  call dtf_begin(f, 1114)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24169,7 +24403,7 @@ subroutine dt_arcsin_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1106)
+  call dtf_begin(f, 1115)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24181,7 +24415,7 @@ function dt_arccos(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1107)
+  call dtf_begin(f, 1116)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24193,7 +24427,7 @@ subroutine dt_arccos_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1108)
+  call dtf_begin(f, 1117)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24205,7 +24439,7 @@ function dt_arctan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1109)
+  call dtf_begin(f, 1118)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24217,7 +24451,7 @@ subroutine dt_arctan_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1110)
+  call dtf_begin(f, 1119)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24230,7 +24464,7 @@ function dt_arctan2(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1111)
+  call dtf_begin(f, 1120)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -24244,7 +24478,7 @@ subroutine dt_arctan2_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1112)
+  call dtf_begin(f, 1121)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -24257,7 +24491,7 @@ function dt_arcsinh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1113)
+  call dtf_begin(f, 1122)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24269,7 +24503,7 @@ subroutine dt_arcsinh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1114)
+  call dtf_begin(f, 1123)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24281,7 +24515,7 @@ function dt_arccosh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1115)
+  call dtf_begin(f, 1124)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24293,7 +24527,7 @@ subroutine dt_arccosh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1116)
+  call dtf_begin(f, 1125)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24305,7 +24539,7 @@ function dt_arctanh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1117)
+  call dtf_begin(f, 1126)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24317,7 +24551,7 @@ subroutine dt_arctanh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1118)
+  call dtf_begin(f, 1127)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24331,7 +24565,7 @@ function dt_subtract(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1119)
+  call dtf_begin(f, 1128)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -24347,7 +24581,7 @@ subroutine dt_subtract_(input, other, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1120)
+  call dtf_begin(f, 1129)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -24362,7 +24596,7 @@ function dt_multiply(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1121)
+  call dtf_begin(f, 1130)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24376,7 +24610,7 @@ subroutine dt_multiply_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1122)
+  call dtf_begin(f, 1131)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24391,7 +24625,7 @@ function dt_divide(input, other, rounding_mode, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1123)
+  call dtf_begin(f, 1132)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -24407,7 +24641,7 @@ subroutine dt_divide_(input, other, rounding_mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1124)
+  call dtf_begin(f, 1133)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -24423,7 +24657,7 @@ function dt_clip(input, min, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1125)
+  call dtf_begin(f, 1134)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -24439,7 +24673,7 @@ subroutine dt_clip_(input, min, max, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1126)
+  call dtf_begin(f, 1135)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -24454,7 +24688,7 @@ function dt_greater(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1127)
+  call dtf_begin(f, 1136)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24468,7 +24702,7 @@ subroutine dt_greater_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1128)
+  call dtf_begin(f, 1137)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24482,7 +24716,7 @@ function dt_greater_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1129)
+  call dtf_begin(f, 1138)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24496,7 +24730,7 @@ subroutine dt_greater_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1130)
+  call dtf_begin(f, 1139)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24510,7 +24744,7 @@ function dt_less(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1131)
+  call dtf_begin(f, 1140)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24524,7 +24758,7 @@ subroutine dt_less_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1132)
+  call dtf_begin(f, 1141)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24538,7 +24772,7 @@ function dt_less_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1133)
+  call dtf_begin(f, 1142)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24552,7 +24786,7 @@ subroutine dt_less_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1134)
+  call dtf_begin(f, 1143)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24566,7 +24800,7 @@ function dt_not_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1135)
+  call dtf_begin(f, 1144)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24580,7 +24814,7 @@ subroutine dt_not_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1136)
+  call dtf_begin(f, 1145)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24596,7 +24830,7 @@ function dt_trapz(y, x, dx, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1137)
+  call dtf_begin(f, 1146)
   call dtf_give(f, 0, handle_of(y))
   if (present(x)) call dtf_give(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -24613,7 +24847,7 @@ function dt_concat(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1138)
+  call dtf_begin(f, 1147)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -24628,7 +24862,7 @@ function dt_concatenate(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1139)
+  call dtf_begin(f, 1148)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -24644,7 +24878,7 @@ function dt_swapdims(input, dim0, dim1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1140)
+  call dtf_begin(f, 1149)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -24660,7 +24894,7 @@ subroutine dt_swapdims_(input, dim0, dim1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1141)
+  call dtf_begin(f, 1150)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -24676,7 +24910,7 @@ function dt_moveaxis(input, source, destination, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1142)
+  call dtf_begin(f, 1151)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
@@ -24691,7 +24925,7 @@ function dt_row_stack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1143)
+  call dtf_begin(f, 1152)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24704,7 +24938,7 @@ function dt_argwhere(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1144)
+  call dtf_begin(f, 1153)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24718,7 +24952,7 @@ function dt_live_handles(kind, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1145)
+  call dtf_begin(f, 1154)
   if (present(kind)) call dtf_give(f, 0, kind)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -24732,7 +24966,7 @@ function dt_from_array(array, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1146)
+  call dtf_begin(f, 1155)
   call dtf_give(f, 0, array)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24746,7 +24980,7 @@ subroutine dt_tensor_to_array(input, array, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1147)
+  call dtf_begin(f, 1156)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, array)
   call run(f, stat, errmsg)

@@ -785,6 +785,14 @@ static int64_t py_nn_transformer_encoder_layer(int64_t d_model, int64_t nhead, i
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_nn_transformer_encoder(int64_t encoder_layer, int64_t num_layers, int64_t norm) {
+  dt_nn_transformer_encoder_options options_options = DT_NN_TRANSFORMER_ENCODER_OPTIONS_INIT;
+  options_options.norm = (dt_module *)(intptr_t)norm;
+  dt_module *out = NULL;
+  (void)!dt_nn_transformer_encoder((dt_module *)(intptr_t)encoder_layer, num_layers, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_nn_transformer_decoder_layer(int64_t d_model, int64_t nhead, int64_t dim_feedforward, double dropout, const char *activation, double layer_norm_eps, _Bool batch_first, _Bool norm_first, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_transformer_decoder_layer_options options_options = DT_NN_TRANSFORMER_DECODER_LAYER_OPTIONS_INIT;
   options_options.dim_feedforward = dim_feedforward;
@@ -799,6 +807,14 @@ static int64_t py_nn_transformer_decoder_layer(int64_t d_model, int64_t nhead, i
   options_options.dtype = dtype;
   dt_module *out = NULL;
   (void)!dt_nn_transformer_decoder_layer(d_model, nhead, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_transformer_decoder(int64_t decoder_layer, int64_t num_layers, int64_t norm) {
+  dt_nn_transformer_decoder_options options_options = DT_NN_TRANSFORMER_DECODER_OPTIONS_INIT;
+  options_options.norm = (dt_module *)(intptr_t)norm;
+  dt_module *out = NULL;
+  (void)!dt_nn_transformer_decoder((dt_module *)(intptr_t)decoder_layer, num_layers, &options_options, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -3624,6 +3640,12 @@ static int32_t py_module_is_training(int64_t self) {
   return dt_module_is_training((dt_module *)(intptr_t)self, &out) ? -1 : out;
 }
 
+static int64_t py_module_clone(int64_t self) {
+  dt_module *out = NULL;
+  (void)!dt_module_clone((dt_module *)(intptr_t)self, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_module_parameters(int64_t self) {
   dt_tensor_list *out = NULL;
   (void)!dt_module_parameters((dt_module *)(intptr_t)self, &out);
@@ -5596,6 +5618,59 @@ static new_tensor py_rnn_tanh_cell(tensor_handle input, optional_tensor hx, tens
 static new_tensor py_rnn_relu_cell(tensor_handle input, optional_tensor hx, tensor_handle w_ih, tensor_handle w_hh, optional_tensor b_ih, optional_tensor b_hh) {
   dt_tensor *out = NULL;
   (void)!dt_rnn_relu_cell((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *)(intptr_t)w_ih, (dt_tensor *)(intptr_t)w_hh, (dt_tensor *)(intptr_t)b_ih, (dt_tensor *)(intptr_t)b_hh, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static new_tensor py_pad_sequence(const int64_t *sequences, int64_t sequences_n, _Bool batch_first, double padding_value, const char *padding_side) {
+  dt_tensor *out = NULL;
+  (void)!dt_pad_sequence((dt_tensor *const *)sequences, sequences_n, batch_first, padding_value, padding_side, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_unpad_sequence(tensor_handle padded_sequences, tensor_handle lengths, _Bool batch_first) {
+  dt_tensor_list *out = NULL;
+  (void)!dt_unpad_sequence((dt_tensor *)(intptr_t)padded_sequences, (dt_tensor *)(intptr_t)lengths, batch_first, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_pack_padded_sequence(tensor_handle input, tensor_handle lengths, _Bool batch_first, _Bool enforce_sorted, int64_t *out) {
+  dt_tensor *data = 0;
+  dt_tensor *batch_sizes = 0;
+  dt_tensor *sorted_indices = 0;
+  dt_tensor *unsorted_indices = 0;
+  const int32_t status = dt_pack_padded_sequence((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)lengths, batch_first, enforce_sorted, &data, &batch_sizes, &sorted_indices, &unsorted_indices);
+  out[0] = (int64_t)(intptr_t)data;
+  out[1] = (int64_t)(intptr_t)batch_sizes;
+  out[2] = (int64_t)(intptr_t)sorted_indices;
+  out[3] = (int64_t)(intptr_t)unsorted_indices;
+  return status;
+}
+
+static int32_t py_pack_sequence(const int64_t *sequences, int64_t sequences_n, _Bool enforce_sorted, int64_t *out) {
+  dt_tensor *data = 0;
+  dt_tensor *batch_sizes = 0;
+  dt_tensor *sorted_indices = 0;
+  dt_tensor *unsorted_indices = 0;
+  const int32_t status = dt_pack_sequence((dt_tensor *const *)sequences, sequences_n, enforce_sorted, &data, &batch_sizes, &sorted_indices, &unsorted_indices);
+  out[0] = (int64_t)(intptr_t)data;
+  out[1] = (int64_t)(intptr_t)batch_sizes;
+  out[2] = (int64_t)(intptr_t)sorted_indices;
+  out[3] = (int64_t)(intptr_t)unsorted_indices;
+  return status;
+}
+
+static int32_t py_pad_packed_sequence(tensor_handle data, tensor_handle batch_sizes, optional_tensor unsorted_indices, _Bool batch_first, int32_t padding_value_kind, int64_t padding_value_i, double padding_value_f, int32_t total_length_given, int64_t total_length, int64_t *out) {
+  dt_tensor *padded = 0;
+  dt_tensor *lengths = 0;
+  const int32_t status = dt_pad_packed_sequence((dt_tensor *)(intptr_t)data, (dt_tensor *)(intptr_t)batch_sizes, (dt_tensor *)(intptr_t)unsorted_indices, batch_first, padding_value_kind, padding_value_i, padding_value_f, total_length_given ? &total_length : NULL, &padded, &lengths);
+  out[0] = (int64_t)(intptr_t)padded;
+  out[1] = (int64_t)(intptr_t)lengths;
+  return status;
+}
+
+static int64_t py_unpack_sequence(tensor_handle data, tensor_handle batch_sizes, optional_tensor unsorted_indices) {
+  dt_tensor_list *out = NULL;
+  (void)!dt_unpack_sequence((dt_tensor *)(intptr_t)data, (dt_tensor *)(intptr_t)batch_sizes, (dt_tensor *)(intptr_t)unsorted_indices, &out);
   return (int64_t)(intptr_t)out;
 }
 

@@ -51,7 +51,7 @@ Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& m
   const DType narrow = q.dtype(), wide = info(narrow).compute;
   Tensor scores = matmul(to_dtype(q, wide) * factor, transpose(to_dtype(k, wide), -2, -1));
   if (mask.defined()) {
-    check_written_sizes(scores, broadcast_sizes(scores.sizes(), mask.sizes()));
+    check_written_sizes(scores.sizes(), broadcast_sizes(scores.sizes(), mask.sizes()));
     scores = scores + bias_of(mask, wide);
   }
   const Tensor weights = softmax_of_scores(scores);

@@ -164,7 +164,7 @@ Device common_device(Span<const OperandRef> inputs) {
 }
 
 void check_written(const Tensor& self, const Dims& sizes, DType dtype) {
-  check_written_sizes(self, sizes);
+  check_written_sizes(self.sizes(), sizes);
   DT_CHECK(can_cast(dtype, self.dtype()), kRuntimeError, "result type ", type_word(dtype),
            " can't be cast to the desired output type ", type_word(self.dtype()));
 }

@@ -47,6 +47,7 @@ void check_packed(const Tensor& data, const Tensor& batch_sizes) {
 }
 
 void check_batch_sizes(const Tensor& data, IntList batch_sizes) {
+  DT_CHECK(!batch_sizes.empty(), kRuntimeError, "batch_sizes must not be empty");
   int64_t rows = 0, before = batch_sizes[0];
   for (int64_t n : batch_sizes) {
     DT_CHECK(n >= 0 && n <= before, kRuntimeError,
@@ -59,6 +60,69 @@ void check_batch_sizes(const Tensor& data, IntList batch_sizes) {
   }
   DT_CHECK(rows == data.size(0), kRuntimeError, "batch_sizes add up to ", rows, ", but data has ",
            data.size(0), " rows");
+}
+
+void check_any_sequences(TensorList sequences) {
+  DT_CHECK(!sequences.empty(), kRuntimeError, "received an empty list of sequences");
+}
+
+void check_padding_side(const std::string& side) {
+  DT_CHECK(side == "left" || side == "right", kRuntimeError,
+           "Expected padding_side to be one of left or right, but got ", side, ".");
+}
+
+void check_not_empty(const Tensor& input) {
+  DT_CHECK(input.numel() > 0, kRuntimeError, "Cannot pack empty tensors.");
+}
+
+void check_lengths(const Tensor& lengths) {
+  DT_CHECK(lengths.ndim() == 1 && lengths.dtype() == kIndexDType && lengths.device() == kCpu,
+           kRuntimeError, "'lengths' argument should be a 1D CPU int64 tensor, but got ",
+           lengths.ndim(), "D ", lengths.device(), " ", type_word(lengths.dtype()), " tensor");
+}
+
+void check_padded_lengths(IntList lengths, int64_t batch, int64_t steps) {
+  DT_CHECK(lengths.size() == batch, kRuntimeError,
+           "Expected `len(lengths)` to be equal to batch_size, but got ", lengths.size(),
+           " (batch_size=", batch, ")");
+  for (const int64_t n : lengths)
+    DT_CHECK(n <= steps, kRuntimeError, "Length of all samples has to be at most the ", steps,
+             " time steps of the input, but found an element in 'lengths' that is ", n);
+}
+
+void check_falling_lengths(IntList lengths) {
+  DT_CHECK(lengths.back() > 0, kRuntimeError,
+           "Length of all samples has to be greater than 0, but found an element in 'lengths' that "
+           "is <= 0");
+  for (int64_t i = 1; i < lengths.size(); ++i)
+    DT_CHECK(
+        lengths[i] <= lengths[i - 1], kRuntimeError,
+        "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You "
+        "can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep "
+        "this requirement if you do not need ONNX exportability.");
+}
+
+void check_total_length(int64_t total, int64_t longest, int64_t batch) {
+  DT_CHECK(total >= longest, kValueError,
+           "Expected total_length to be at least the length of the longest sequence in input, but "
+           "got total_length=",
+           total, " and max sequence length being ", longest);
+  // Before it is multiplied.
+  DT_CHECK(batch == 0 || total <= INT64_MAX / batch, kRuntimeError,
+           "total_length is too large, got ", total);
+}
+
+void check_unpadded(const Tensor& sequences, const Tensor& lengths) {
+  DT_CHECK(lengths.ndim() == 1, kRuntimeError, "lengths must be 1-D, got a ", lengths.ndim(),
+           "-D tensor");
+  DT_CHECK(lengths.numel() == sequences.size(0), kValueError,
+           "Expected `len(lengths)` to be equal to batch_size, but got ", lengths.numel(),
+           " (batch_size=", sequences.size(0), ")");
+}
+
+void check_place_in_batch(int64_t place, int64_t batch) {
+  DT_CHECK(place >= 0 && place < batch, kIndexError, "unsorted_indices: index ", place,
+           " is out of bounds for dimension 0 with size ", batch);
 }
 
 void check_layer_count(int64_t layers) {

@@ -1,6 +1,8 @@
 // What recurrent networks refuse, in PyTorch's words.
 #pragma once
 
+#include <string>
+
 #include "core/ops/recurrent/run.h"
 
 namespace dt {
@@ -13,6 +15,18 @@ void check_sequences(Recurrence kind, const Tensor& input, TensorList states, bo
 void check_packed(const Tensor& data, const Tensor& batch_sizes);
 // They never rise, and say where each row of the data belongs.
 void check_batch_sizes(const Tensor& data, IntList batch_sizes);
+
+// Of sequences that are padded or packed. `lengths` are one for each of a batch of so many time
+// steps, or those from the longest to the shortest.
+void check_any_sequences(TensorList sequences);
+void check_padding_side(const std::string& side);
+void check_not_empty(const Tensor& input);
+void check_lengths(const Tensor& lengths);
+void check_padded_lengths(IntList lengths, int64_t batch, int64_t steps);
+void check_falling_lengths(IntList lengths);
+void check_total_length(int64_t total, int64_t longest, int64_t batch);
+void check_unpadded(const Tensor& sequences, const Tensor& lengths);
+void check_place_in_batch(int64_t place, int64_t batch);
 
 // So many weights as layers need: either `least`, or `most` where there are projections.
 void check_layer_count(int64_t layers);

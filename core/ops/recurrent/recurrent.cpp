@@ -8,6 +8,7 @@
 #include "core/ops/linalg/checks.h"
 #include "core/ops/nn.gen.h"
 #include "core/ops/recurrent/checks.h"
+#include "core/ops/recurrent/packing.h"
 #include "core/ops/recurrent/run.h"
 #include "core/ops/views.gen.h"
 
@@ -90,8 +91,7 @@ Network run_layers(const RecurrentSettings& s, const Tensor& packed, IntList bat
 Network run_packed(const RecurrentSettings& s, const Tensor& data, const Tensor& batch_sizes,
                    TensorList states, TensorList params) {
   check_packed(data, batch_sizes);
-  std::vector<int64_t> sizes;
-  for (const Tensor& n : unbind(batch_sizes)) sizes.push_back(item(n).to_int64());
+  std::vector<int64_t> sizes = ints_of(batch_sizes);
   check_batch_sizes(data, sizes);
   while (sizes.size() > 1 && sizes.back() == 0) sizes.pop_back();  // steps that nobody takes
   return run_layers(s, data, sizes, states, params);

@@ -2,7 +2,7 @@
 
 from contextlib import nullcontext
 
-from table import FLOATS, Row, fixed, value
+from table import ALL, FLOATS, Row, fixed, value
 
 ROWS: list[Row] = []
 
@@ -106,3 +106,80 @@ for op in ("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"):
     row(op, cell(op), value(2, 3), *first, *weights(gates, 3, 5), orders=3)
     row(op, cell(op), value(2, 3), *first, *weights(gates, 3, 5, biases=False))
     row(op, cell(op), value(0, 3), *[value(0, 5)] * len(first), *weights(gates, 3, 5))
+
+
+def moved(op, call, *inputs):
+    """Elements change places, and none is rounded."""
+    ROWS.append(Row(op, lambda t, *tensors: call(t.nn.utils.rnn, t, *tensors), inputs, ALL))
+
+
+def padded(**options):
+    return lambda rnn, t, *sequences: rnn.pad_sequence(sequences, **options)
+
+
+moved("pad_sequence", padded(), value(2, 3), value(4, 3), value(1, 3))
+moved("pad_sequence", padded(batch_first=True, padding_value=1.0), value(3), value(0), value(5))
+moved("pad_sequence", padded(padding_side="left"), value(2, 2, 3), value(3, 1, 3))
+moved(
+    "unpad_sequence",
+    lambda rnn, t, x: rnn.unpad_sequence(x.mul(1), t.tensor([2, 5, 0, -1])),
+    value(4, 4, 2),
+)
+moved(
+    "unpad_sequence", lambda rnn, t, x: rnn.unpad_sequence(x, t.tensor([1, 3]), True), value(2, 3)
+)
+
+
+def given(results) -> list:
+    return [x for x in results if x is not None]
+
+
+for lengths, options in (
+    ([3, 2, 2], {}),
+    ([1, 4, 2], {"enforce_sorted": False}),
+    ([2, 3, 3, 1], {"batch_first": True, "enforce_sorted": False}),
+):
+    sizes = (4, 3, 2) if "batch_first" in options else (4, 3)
+    moved(
+        "pack_padded_sequence",
+        lambda rnn, t, x, n=lengths, o=options: given(
+            rnn.pack_padded_sequence(x, t.tensor(n, device="cpu"), **o)
+        ),
+        value(*sizes),
+    )
+moved(
+    "pack_sequence",
+    lambda rnn, t, *x: given(rnn.pack_sequence(x)),
+    value(4, 2),
+    value(4, 2),
+    value(1, 2),
+)
+moved(
+    "pack_sequence",
+    lambda rnn, t, *x: given(rnn.pack_sequence(x, False)),
+    value(1),
+    value(3),
+    value(2),
+)
+
+
+def of_packed(name, *order, **options):
+    """Of packed sequences of 4, 2 and 1 elements."""
+
+    def call(rnn, t, x):
+        order_in_batch = t.tensor(order, device=x.device) if order else None
+        packed = rnn.PackedSequence(x, t.tensor([3, 2, 1, 1], device="cpu"), None, order_in_batch)
+        return getattr(rnn, name)(packed, **options)
+
+    return call
+
+
+moved("pad_packed_sequence", of_packed("pad_packed_sequence"), value(7, 2))
+moved(
+    "pad_packed_sequence",
+    of_packed("pad_packed_sequence", 2, 0, 1, batch_first=True, padding_value=1.0),
+    value(7),
+)
+moved("pad_packed_sequence", of_packed("pad_packed_sequence", 1, 1, total_length=6), value(7, 2))
+moved("unpack_sequence", of_packed("unpack_sequence"), value(7, 2))
+moved("unpack_sequence", of_packed("unpack_sequence", 1, 2, 0), value(7))

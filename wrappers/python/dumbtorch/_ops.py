@@ -1338,6 +1338,25 @@ def nn_transformer_encoder_layer(d_model, nhead, *, dim_feedforward=2048, dropou
     return Module.own(out)
 
 
+def nn_transformer_encoder(encoder_layer, num_layers, *, norm=None):
+    """Copies of a layer, one after another, and a norm. Inputs: src, and if need be mask and
+    src_key_padding_mask. Its children are layers and norm.
+
+    Args:
+        encoder_layer: A TransformerEncoderLayer, of which the layers are copies.
+        num_layers: How many layers there are.
+        norm: What is applied last: the module itself.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = py_nn_transformer_encoder(encoder_layer._h, num_layers, 0 if norm is None else norm._h)
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, nn_transformer_encoder, "TransformerEncoder", "encoder_layer:handle num_layers:i64 norm:handle?", encoder_layer, num_layers, norm)
+    return Module.own(out)
+
+
 def nn_transformer_decoder_layer(d_model, nhead, *, dim_feedforward=2048, dropout=0.1, activation='relu', layer_norm_eps=1e-05, batch_first=False, norm_first=False, bias=True, device=None, dtype=None):
     """Attention of an input to itself, then to memory, then two linear layers, each added to
     what it is applied to (arXiv 1706.03762). Inputs: tgt, memory, and if need be tgt_mask,
@@ -1369,11 +1388,31 @@ def nn_transformer_decoder_layer(d_model, nhead, *, dim_feedforward=2048, dropou
     return Module.own(out)
 
 
+def nn_transformer_decoder(decoder_layer, num_layers, *, norm=None):
+    """Copies of a layer, one after another, and a norm. Inputs: tgt, memory, and if need be
+    tgt_mask, memory_mask, tgt_key_padding_mask and memory_key_padding_mask. Its children
+    are layers and norm.
+
+    Args:
+        decoder_layer: A TransformerDecoderLayer, of which the layers are copies.
+        num_layers: How many layers there are.
+        norm: What is applied last: the module itself.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = py_nn_transformer_decoder(decoder_layer._h, num_layers, 0 if norm is None else norm._h)
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, nn_transformer_decoder, "TransformerDecoder", "decoder_layer:handle num_layers:i64 norm:handle?", decoder_layer, num_layers, norm)
+    return Module.own(out)
+
+
 def nn_transformer(*, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6, dim_feedforward=2048, dropout=0.1, activation='relu', layer_norm_eps=1e-05, batch_first=False, norm_first=False, bias=True, device=None, dtype=None):
-    """An encoder, and a decoder that attends to what it gives (arXiv 1706.03762), each with a
-    norm at its end. Inputs: src, tgt, and if need be src_mask, tgt_mask, memory_mask,
-    src_key_padding_mask, tgt_key_padding_mask and memory_key_padding_mask. Its children are
-    encoder and decoder, theirs layers and norm.
+    """An encoder, and a decoder that attends to what it gives (arXiv 1706.03762), each a stack
+    of layers with a norm at its end. Inputs: src, tgt, and if need be src_mask, tgt_mask,
+    memory_mask, src_key_padding_mask, tgt_key_padding_mask and memory_key_padding_mask. Its
+    children are encoder, a TransformerEncoder, and decoder, a TransformerDecoder.
 
     Args:
         d_model: Features of inputs and outputs.
@@ -2257,12 +2296,15 @@ def nn_upsampling_bilinear2d(*, size=None, scale_factor=None):
 
 
 def nn_rnn(input_size, hidden_size, *, num_layers=1, nonlinearity='tanh', bias=True, batch_first=False, dropout=0.0, bidirectional=False, device=None, dtype=None):
-    """The recurrent network of Elman; rnn_tanh has the formulas. Input: what it is applied to,
-    [time, batch, input_size], [batch, time, input_size] with batch_first, or [time,
-    input_size]; and the state that it begins with, absent for zeros. Outputs: the hidden
-    states of the last layer, and what those of all layers and directions end with.
-    Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 of layer 0, and so on; of
-    the other direction weight_ih_l0_reverse.
+    """The recurrent network of Elman; rnn_tanh has the formulas. Inputs: what it is applied
+    to, [time, batch, input_size], [batch, time, input_size] with batch_first, or [time,
+    input_size]; and the state that it begins with, absent for zeros. Packed sequences are
+    four inputs in the place of the first, as pack_padded_sequence gives them: data,
+    batch_sizes, sorted_indices and unsorted_indices, both absent where sequences are
+    sorted; outputs are packed like data then. Outputs: the hidden states of the last layer,
+    and what those of all layers and directions end with. Parameters: weight_ih_l0,
+    weight_hh_l0, bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction
+    weight_ih_l0_reverse.
 
     Args:
         input_size: Features of the input.
@@ -2291,11 +2333,13 @@ def nn_rnn(input_size, hidden_size, *, num_layers=1, nonlinearity='tanh', bias=T
 def nn_lstm(input_size, hidden_size, *, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, proj_size=0, device=None, dtype=None):
     """Long short-term memory; lstm has the formulas. Inputs: what it is applied to, [time,
     batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size];
-    and the hidden state and the cells that it begins with, absent for zeros. Outputs: the
-    hidden states of the last layer, and what hidden states and cells of all layers and
-    directions end with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and
-    with proj_size weight_hr_l0 of layer 0, and so on; of the other direction
-    weight_ih_l0_reverse.
+    and the hidden state and the cells that it begins with, absent for zeros. Packed
+    sequences are four inputs in the place of the first, as pack_padded_sequence gives them:
+    data, batch_sizes, sorted_indices and unsorted_indices, both absent where sequences are
+    sorted; outputs are packed like data then. Outputs: the hidden states of the last layer,
+    and what hidden states and cells of all layers and directions end with. Parameters:
+    weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and with proj_size weight_hr_l0 of
+    layer 0, and so on; of the other direction weight_ih_l0_reverse.
 
     Args:
         input_size: Features of the input.
@@ -2322,12 +2366,14 @@ def nn_lstm(input_size, hidden_size, *, num_layers=1, bias=True, batch_first=Fal
 
 
 def nn_gru(input_size, hidden_size, *, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, device=None, dtype=None):
-    """Gated recurrent units; gru has the formulas. Input: what it is applied to, [time, batch,
-    input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the
-    state that it begins with, absent for zeros. Outputs: the hidden states of the last
-    layer, and what those of all layers and directions end with. Parameters: weight_ih_l0,
-    weight_hh_l0, bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction
-    weight_ih_l0_reverse.
+    """Gated recurrent units; gru has the formulas. Inputs: what it is applied to, [time,
+    batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size];
+    and the state that it begins with, absent for zeros. Packed sequences are four inputs in
+    the place of the first, as pack_padded_sequence gives them: data, batch_sizes,
+    sorted_indices and unsorted_indices, both absent where sequences are sorted; outputs are
+    packed like data then. Outputs: the hidden states of the last layer, and what those of
+    all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0,
+    bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse.
 
     Args:
         input_size: Features of the input.
@@ -14204,7 +14250,7 @@ def lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, 
 
     Args:
         data: The elements of all sequences, [elements, features]: those of the first time
-            step, then those of the second, and so on, as of a PackedSequence.
+            step, then those of the second, and so on, as pack_padded_sequence gives them.
         batch_sizes: How many sequences have an element at each time step: int64 [time] that
             never rises, on the CPU.
         hx: The hidden state [num_layers * directions, batch, hidden] and the cells, of the
@@ -14284,7 +14330,7 @@ def gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, t
 
     Args:
         data: The elements of all sequences, [elements, features]: those of the first time
-            step, then those of the second, and so on, as of a PackedSequence.
+            step, then those of the second, and so on, as pack_padded_sequence gives them.
         batch_sizes: How many sequences have an element at each time step: int64 [time] that
             never rises, on the CPU.
         hx: The hidden state [num_layers * directions, batch, hidden] that it begins with;
@@ -14362,7 +14408,7 @@ def rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropo
 
     Args:
         data: The elements of all sequences, [elements, features]: those of the first time
-            step, then those of the second, and so on, as of a PackedSequence.
+            step, then those of the second, and so on, as pack_padded_sequence gives them.
         batch_sizes: How many sequences have an element at each time step: int64 [time] that
             never rises, on the CPU.
         hx: The hidden state [num_layers * directions, batch, hidden] that it begins with;
@@ -14439,7 +14485,7 @@ def rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropo
 
     Args:
         data: The elements of all sequences, [elements, features]: those of the first time
-            step, then those of the second, and so on, as of a PackedSequence.
+            step, then those of the second, and so on, as pack_padded_sequence gives them.
         batch_sizes: How many sequences have an element at each time step: int64 [time] that
             never rises, on the CPU.
         hx: The hidden state [num_layers * directions, batch, hidden] that it begins with;
@@ -14578,6 +14624,146 @@ def rnn_relu_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=No
     if out is None:
         raise fail()
     return out
+
+
+def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side='right'):
+    """Sequences of several lengths side by side.
+
+    Args:
+        sequences: Tensors [length, ...]; the first says what dtype and which other sizes
+            the result has.
+        batch_first: Whether dimension 0 of the result is the batch, and 1 the time.
+        padding_value: What shorter ones are filled up with.
+        padding_side: Where: right or left.
+
+    Returns:
+        [longest, batch, ...], or [batch, longest, ...] with batch_first.
+    """
+    try:
+        sequences_c = handle_list(sequences)
+        out = py_pad_sequence(sequences_c, len(sequences_c), batch_first, padding_value, c_string(padding_side))
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, pad_sequence, "pad_sequence", "sequences:tensor[] batch_first:bool padding_value:f64 padding_side:str", sequences, batch_first, padding_value, padding_side)
+    if out is None:
+        raise fail()
+    return out
+
+
+def unpad_sequence(padded_sequences, lengths, batch_first=False):
+    """The reverse of pad_sequence.
+
+    Args:
+        padded_sequences: [time, batch, ...], or [batch, time, ...] with batch_first.
+        lengths: How long each is, [batch].
+        batch_first: Whether dimension 0 is the batch, and 1 the time.
+
+    Returns:
+        A copy of each sequence, [length, ...].
+    """
+    try:
+        out = py_unpad_sequence(padded_sequences, lengths, batch_first)
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, unpad_sequence, "unpad_sequence", "padded_sequences:tensor lengths:tensor batch_first:bool", padded_sequences, lengths, batch_first)
+    return take_tensors(out)
+
+
+def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
+    """Packs sequences of several lengths, so that nothing is padding.
+
+    Args:
+        lengths: How long each is, [batch], on the CPU.
+        batch_first: Whether dimension 0 is the batch, and 1 the time.
+        enforce_sorted: Refuse sequences that are not sorted from the longest to the
+            shortest; otherwise they are sorted here.
+
+    Returns:
+        The elements of all sequences, [sum of lengths, ...]: those of the first time step,
+        from the longest sequence to the shortest, then those of the second, and so on; how
+        many sequences have an element at each time step, int64 [longest] on the CPU; where
+        in the batch the longest sequence was, and so on, and where in that order each of
+        the batch is, both absent with enforce_sorted.
+    """
+    try:
+        out = ffi_new("int64_t[4]")
+        status = py_pack_padded_sequence(input, lengths, batch_first, enforce_sorted, out)
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, pack_padded_sequence, "pack_padded_sequence", "input:tensor lengths:tensor batch_first:bool enforce_sorted:bool", input, lengths, batch_first, enforce_sorted)
+    if status:
+        raise fail()
+    return pack_padded_sequence_result((wrap(out[0]), wrap(out[1]), wrap(out[2]) if out[2] else None, wrap(out[3]) if out[3] else None))
+
+
+def pack_sequence(sequences, enforce_sorted=True):
+    """pack_padded_sequence of sequences that are not padded.
+
+    Args:
+        sequences: Tensors [length, ...]; the first says what dtype and which other sizes
+            the result has.
+        enforce_sorted: Refuse sequences that are not sorted from the longest to the
+            shortest; otherwise they are sorted here.
+
+    Returns:
+        What pack_padded_sequence gives.
+    """
+    try:
+        sequences_c = handle_list(sequences)
+        out = ffi_new("int64_t[4]")
+        status = py_pack_sequence(sequences_c, len(sequences_c), enforce_sorted, out)
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, pack_sequence, "pack_sequence", "sequences:tensor[] enforce_sorted:bool", sequences, enforce_sorted)
+    if status:
+        raise fail()
+    return pack_sequence_result((wrap(out[0]), wrap(out[1]), wrap(out[2]) if out[2] else None, wrap(out[3]) if out[3] else None))
+
+
+def pad_packed_sequence(data, batch_sizes, unsorted_indices=None, batch_first=False, padding_value=0.0, total_length=None):
+    """The reverse of pack_padded_sequence.
+
+    Args:
+        data: The elements of all sequences, [elements, ...], as pack_padded_sequence gives
+            them.
+        batch_sizes: How many sequences have an element at each time step: int64 [time] that
+            never rises, on the CPU.
+        unsorted_indices: Where each sequence of the result is in the order of the packed
+            ones; absent: in the same place.
+        batch_first: Whether dimension 0 of the result is the batch, and 1 the time.
+        padding_value: What stands behind the ends of sequences.
+        total_length: How long the result is; absent means as the longest sequence.
+
+    Returns:
+        [time, batch, ...], or [batch, time, ...] with batch_first; and how long each is,
+        int64 [batch] on the CPU.
+    """
+    try:
+        padding_value_kind, padding_value_i, padding_value_f = read_scalar(padding_value)
+        out = ffi_new("int64_t[2]")
+        status = py_pad_packed_sequence(data, batch_sizes, unsorted_indices, batch_first, padding_value_kind, padding_value_i, padding_value_f, total_length is not None, 0 if total_length is None else total_length, out)
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, pad_packed_sequence, "pad_packed_sequence", "data:tensor batch_sizes:tensor unsorted_indices:tensor? batch_first:bool padding_value:scalar total_length:i64?", data, batch_sizes, unsorted_indices, batch_first, padding_value, total_length)
+    if status:
+        raise fail()
+    return pad_packed_sequence_result((wrap(out[0]), wrap(out[1])))
+
+
+def unpack_sequence(data, batch_sizes, unsorted_indices=None):
+    """The reverse of pack_sequence.
+
+    Args:
+        data: The elements of all sequences, [elements, ...], as pack_padded_sequence gives
+            them.
+        batch_sizes: How many sequences have an element at each time step: int64 [time] that
+            never rises, on the CPU.
+        unsorted_indices: Where each sequence of the result is in the order of the packed
+            ones; absent: in the same place.
+
+    Returns:
+        A copy of each sequence, [length, ...].
+    """
+    try:
+        out = py_unpack_sequence(data, batch_sizes, unsorted_indices)
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, unpack_sequence, "unpack_sequence", "data:tensor batch_sizes:tensor unsorted_indices:tensor?", data, batch_sizes, unsorted_indices)
+    return take_tensors(out)
 
 
 def sum(input=MISSING, dim=None, keepdim=False, *, dtype=None, out=None, **names):
@@ -20605,6 +20791,19 @@ class Module(Handle):
             raise fail()
         return out != 0
 
+    def clone(self):
+        """Copies the module and all below it, with tensors of its own that require gradients where
+        these do, and have none yet. What has several names here has them there.
+
+        Returns:
+            A module of the same class, in the same mode.
+        """
+        try:
+            out = py_module_clone(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "clone", "self:handle", self) from None
+        return Module.own(out)
+
     def parameters(self):
         """The parameters of the module and of all below it; one that has several names (tied
         weights) is listed once.
@@ -21249,7 +21448,7 @@ class Hook(Handle):
 
 
 ELEMENTWISE = frozenset("neg neg_ abs abs_ sign sign_ floor floor_ ceil ceil_ round round_ trunc trunc_ exp exp_ log log_ log1p log1p_ sqrt sqrt_ rsqrt rsqrt_ square square_ reciprocal reciprocal_ sin sin_ cos cos_ tanh tanh_ erf erf_ sigmoid sigmoid_ relu relu_ leaky_relu leaky_relu_ elu elu_ softplus logsigmoid silu silu_ clamp_min clamp_min_ clamp_max clamp_max_ add add_ sub sub_ rsub mul mul_ true_divide true_divide_ maximum minimum hardsigmoid hardsigmoid_ hardswish hardswish_ hardshrink mish mish_ eq ne lt le gt ge isnan isinf isfinite logical_not logical_and logical_or logical_xor bitwise_and bitwise_and_ bitwise_or bitwise_or_ bitwise_xor bitwise_xor_ bitwise_left_shift bitwise_left_shift_ bitwise_right_shift bitwise_right_shift_ where tan tan_ asin asin_ acos acos_ atan atan_ sinh sinh_ cosh cosh_ asinh asinh_ acosh acosh_ atanh atanh_ atan2 atan2_ hypot hypot_ sinc sinc_ expm1 expm1_ exp2 exp2_ log2 log2_ log10 log10_ xlogy xlogy_ logaddexp logaddexp2 ldexp ldexp_ frac frac_ signbit copysign copysign_ gcd gcd_ lcm lcm_ fmax fmin erfc erfc_ erfcx erfinv erfinv_ ndtri lgamma lgamma_ digamma digamma_ zeta xlog1py".split())
-MAKERS = frozenset("scaled_dot_product_attention multi_head_attention_forward autograd_grad custom_function conv1d conv1d_padding conv_transpose1d conv2d conv2d_padding conv_transpose2d conv3d conv3d_padding conv_transpose3d empty empty_strided new_empty_strided zeros ones full arange linspace logspace eye scalar_tensor empty_like zeros_like ones_like full_like new_empty new_zeros new_ones new_full from_numbers from_bools from_ints clone read_idx archive_bytes load_npy linalg_cholesky linalg_cholesky_ex cholesky cholesky_solve cholesky_inverse linalg_lu_factor linalg_lu_factor_ex linalg_lu lu_unpack linalg_lu_solve lu_solve linalg_solve linalg_solve_ex linalg_solve_triangular triangular_solve linalg_inv inverse linalg_inv_ex linalg_det det linalg_slogdet slogdet logdet linalg_qr geqrf linalg_householder_product orgqr ormqr linalg_eigh linalg_eigvalsh linalg_svd linalg_svdvals svd linalg_pinv linalg_matrix_rank linalg_lstsq linalg_cond linalg_cond_named linalg_matrix_exp matrix_exp linalg_tensorinv linalg_tensorsolve rotary_embedding sinusoidal_embedding top_k_top_p_filtering sample_logits amp_unscale_ index index_put index_select index_add gather scatter scatter_add scatter_reduce index_reduce index_fill index_copy masked_scatter take take_along_dim put nonzero_static masked_select nonzero one_hot tril triu segment_reduce matmul mm bmm baddbmm addbmm mv addmv vdot dot addmm outer addr inner cross kron einsum tensordot tensordot_dims bilinear linalg_matmul matrix_power linalg_multi_dot chain_matmul trace linalg_cross linalg_vecdot linalg_vector_norm linalg_matrix_norm nuclear_norm linalg_norm cosine_similarity pairwise_distance dist cdist pdist renorm vander linalg_vander mse_loss l1_loss smooth_l1_loss huber_loss kl_div poisson_nll_loss gaussian_nll_loss soft_margin_loss hinge_embedding_loss margin_ranking_loss cosine_embedding_loss triplet_margin_loss multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss nll_loss ctc_loss cross_entropy linear_cross_entropy binary_cross_entropy binary_cross_entropy_with_logits linear linear_activation batch_norm batch_norm_relu layer_norm rms_norm group_norm instance_norm softmax log_softmax rrelu gumbel_softmax embedding embedding_bag fake_quantize_per_tensor_affine fake_quantize_per_channel_affine clip_grad_norm_ neg abs sign floor ceil round trunc exp log log1p sqrt rsqrt square reciprocal sin cos tanh erf sigmoid relu leaky_relu elu softplus logsigmoid silu gelu clamp_min clamp_max clamp add sub rsub mul true_divide div floor_divide remainder pow maximum minimum hardtanh relu6 hardsigmoid hardswish hardshrink softshrink tanhshrink threshold softsign selu celu mish glu prelu softmin eq ne lt le gt ge isnan isinf isfinite logical_not logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift bitwise_not where masked_fill tan asin acos atan sinh cosh asinh acosh atanh atan2 hypot sinc deg2rad rad2deg expm1 exp2 log2 log10 logit xlogy logaddexp logaddexp2 float_power ldexp frac round_decimals signbit copysign fmod gcd lcm heaviside fmax fmin nan_to_num isposinf isneginf isreal lerp addcmul addcdiv max_pool1d max_pool1d_with_indices avg_pool1d max_pool2d max_pool2d_with_indices avg_pool2d max_pool3d max_pool3d_with_indices avg_pool3d adaptive_avg_pool1d adaptive_max_pool1d adaptive_max_pool1d_with_indices lp_pool1d max_unpool1d adaptive_avg_pool2d adaptive_max_pool2d adaptive_max_pool2d_with_indices lp_pool2d max_unpool2d adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool3d_with_indices lp_pool3d max_unpool3d fractional_max_pool2d fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices rand randn randint randperm rand_like randn_like randint_like bernoulli bernoulli_p multinomial poisson binomial stochastic_round lstm lstm_packed gru gru_packed rnn_tanh rnn_tanh_packed rnn_relu rnn_relu_packed lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell sum mean nansum nanmean count_nonzero prod max max_dim min min_dim amax amin aminmax argmax argmin var std var_mean std_mean cov corrcoef norm any all logsumexp cumsum cumprod logcumsumexp diff gradient gradient_at trapezoid cumulative_trapezoid isclose pad constant_pad_nd roll rot90 fliplr flipud tile repeat_interleave diag diag_embed diagflat block_diag hstack vstack dstack column_stack unravel_index combinations tril_indices triu_indices select_scatter slice_scatter diagonal_scatter as_strided_scatter im2col fold pixel_shuffle pixel_unshuffle channel_shuffle sort argsort msort topk kthvalue median median_dim nanmedian nanmedian_dim mode quantile nanquantile cummax cummin unique unique_consecutive searchsorted bucketize isin bincount histc histogram erfc erfcx erfinv ndtri ndtr log_ndtr lgamma digamma zeta polygamma mvlgamma i0 i0e i1 i1e bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1 spherical_bessel_j0 airy_ai igamma gammainc igammac gammaincc chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p entr xlog1py frexp nextafter out_finish view_dtype cat stack repeat narrow_copy flip interpolate interpolate_aligned grid_sample affine_grid ger absolute negative sgn fix arcsin arccos arctan arctan2 arcsinh arccosh arctanh subtract multiply divide clip greater greater_equal less less_equal not_equal trapz concat concatenate row_stack argwhere".split())
+MAKERS = frozenset("scaled_dot_product_attention multi_head_attention_forward autograd_grad custom_function conv1d conv1d_padding conv_transpose1d conv2d conv2d_padding conv_transpose2d conv3d conv3d_padding conv_transpose3d empty empty_strided new_empty_strided zeros ones full arange linspace logspace eye scalar_tensor empty_like zeros_like ones_like full_like new_empty new_zeros new_ones new_full from_numbers from_bools from_ints clone read_idx archive_bytes load_npy linalg_cholesky linalg_cholesky_ex cholesky cholesky_solve cholesky_inverse linalg_lu_factor linalg_lu_factor_ex linalg_lu lu_unpack linalg_lu_solve lu_solve linalg_solve linalg_solve_ex linalg_solve_triangular triangular_solve linalg_inv inverse linalg_inv_ex linalg_det det linalg_slogdet slogdet logdet linalg_qr geqrf linalg_householder_product orgqr ormqr linalg_eigh linalg_eigvalsh linalg_svd linalg_svdvals svd linalg_pinv linalg_matrix_rank linalg_lstsq linalg_cond linalg_cond_named linalg_matrix_exp matrix_exp linalg_tensorinv linalg_tensorsolve rotary_embedding sinusoidal_embedding top_k_top_p_filtering sample_logits amp_unscale_ index index_put index_select index_add gather scatter scatter_add scatter_reduce index_reduce index_fill index_copy masked_scatter take take_along_dim put nonzero_static masked_select nonzero one_hot tril triu segment_reduce matmul mm bmm baddbmm addbmm mv addmv vdot dot addmm outer addr inner cross kron einsum tensordot tensordot_dims bilinear linalg_matmul matrix_power linalg_multi_dot chain_matmul trace linalg_cross linalg_vecdot linalg_vector_norm linalg_matrix_norm nuclear_norm linalg_norm cosine_similarity pairwise_distance dist cdist pdist renorm vander linalg_vander mse_loss l1_loss smooth_l1_loss huber_loss kl_div poisson_nll_loss gaussian_nll_loss soft_margin_loss hinge_embedding_loss margin_ranking_loss cosine_embedding_loss triplet_margin_loss multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss nll_loss ctc_loss cross_entropy linear_cross_entropy binary_cross_entropy binary_cross_entropy_with_logits linear linear_activation batch_norm batch_norm_relu layer_norm rms_norm group_norm instance_norm softmax log_softmax rrelu gumbel_softmax embedding embedding_bag fake_quantize_per_tensor_affine fake_quantize_per_channel_affine clip_grad_norm_ neg abs sign floor ceil round trunc exp log log1p sqrt rsqrt square reciprocal sin cos tanh erf sigmoid relu leaky_relu elu softplus logsigmoid silu gelu clamp_min clamp_max clamp add sub rsub mul true_divide div floor_divide remainder pow maximum minimum hardtanh relu6 hardsigmoid hardswish hardshrink softshrink tanhshrink threshold softsign selu celu mish glu prelu softmin eq ne lt le gt ge isnan isinf isfinite logical_not logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift bitwise_not where masked_fill tan asin acos atan sinh cosh asinh acosh atanh atan2 hypot sinc deg2rad rad2deg expm1 exp2 log2 log10 logit xlogy logaddexp logaddexp2 float_power ldexp frac round_decimals signbit copysign fmod gcd lcm heaviside fmax fmin nan_to_num isposinf isneginf isreal lerp addcmul addcdiv max_pool1d max_pool1d_with_indices avg_pool1d max_pool2d max_pool2d_with_indices avg_pool2d max_pool3d max_pool3d_with_indices avg_pool3d adaptive_avg_pool1d adaptive_max_pool1d adaptive_max_pool1d_with_indices lp_pool1d max_unpool1d adaptive_avg_pool2d adaptive_max_pool2d adaptive_max_pool2d_with_indices lp_pool2d max_unpool2d adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool3d_with_indices lp_pool3d max_unpool3d fractional_max_pool2d fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices rand randn randint randperm rand_like randn_like randint_like bernoulli bernoulli_p multinomial poisson binomial stochastic_round lstm lstm_packed gru gru_packed rnn_tanh rnn_tanh_packed rnn_relu rnn_relu_packed lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell pad_sequence unpad_sequence pack_padded_sequence pack_sequence pad_packed_sequence unpack_sequence sum mean nansum nanmean count_nonzero prod max max_dim min min_dim amax amin aminmax argmax argmin var std var_mean std_mean cov corrcoef norm any all logsumexp cumsum cumprod logcumsumexp diff gradient gradient_at trapezoid cumulative_trapezoid isclose pad constant_pad_nd roll rot90 fliplr flipud tile repeat_interleave diag diag_embed diagflat block_diag hstack vstack dstack column_stack unravel_index combinations tril_indices triu_indices select_scatter slice_scatter diagonal_scatter as_strided_scatter im2col fold pixel_shuffle pixel_unshuffle channel_shuffle sort argsort msort topk kthvalue median median_dim nanmedian nanmedian_dim mode quantile nanquantile cummax cummin unique unique_consecutive searchsorted bucketize isin bincount histc histogram erfc erfcx erfinv ndtri ndtr log_ndtr lgamma digamma zeta polygamma mvlgamma i0 i0e i1 i1e bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1 spherical_bessel_j0 airy_ai igamma gammainc igammac gammaincc chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p entr xlog1py frexp nextafter out_finish view_dtype cat stack repeat narrow_copy flip interpolate interpolate_aligned grid_sample affine_grid ger absolute negative sgn fix arcsin arccos arctan arctan2 arcsinh arccosh arctanh subtract multiply divide clip greater greater_equal less less_equal not_equal trapz concat concatenate row_stack argwhere".split())
 multi_head_attention_forward_result = result_type("multi_head_attention_forward", "output weights")
 load_safetensors_bytes_result = result_type("load_safetensors_bytes", "names tensors")
 load_safetensors_result = result_type("load_safetensors", "names tensors")
@@ -21302,6 +21501,9 @@ rnn_tanh_packed_result = result_type("rnn_tanh_packed", "output h_n")
 rnn_relu_result = result_type("rnn_relu", "output h_n")
 rnn_relu_packed_result = result_type("rnn_relu_packed", "output h_n")
 lstm_cell_result = result_type("lstm_cell", "h c")
+pack_padded_sequence_result = result_type("pack_padded_sequence", "data batch_sizes sorted_indices unsorted_indices")
+pack_sequence_result = result_type("pack_sequence", "data batch_sizes sorted_indices unsorted_indices")
+pad_packed_sequence_result = result_type("pad_packed_sequence", "padded lengths")
 max_dim_result = result_type("max", "values indices")
 min_dim_result = result_type("min", "values indices")
 aminmax_result = result_type("aminmax", "min max")
@@ -22071,7 +22273,9 @@ NAMESPACES = {
         "LogSoftmax": nn_log_softmax,
         "MultiheadAttention": nn_multihead_attention,
         "TransformerEncoderLayer": nn_transformer_encoder_layer,
+        "TransformerEncoder": nn_transformer_encoder,
         "TransformerDecoderLayer": nn_transformer_decoder_layer,
+        "TransformerDecoder": nn_transformer_decoder,
         "Transformer": nn_transformer,
         "MSELoss": nn_mse_loss,
         "L1Loss": nn_l1_loss,
@@ -22160,6 +22364,14 @@ NAMESPACES = {
     },
     "nn.utils": {
         "clip_grad_norm_": clip_grad_norm_,
+    },
+    "nn.utils.rnn": {
+        "pad_sequence": pad_sequence,
+        "unpad_sequence": unpad_sequence,
+        "pack_padded_sequence": pack_padded_sequence,
+        "pack_sequence": pack_sequence,
+        "pad_packed_sequence": pad_packed_sequence,
+        "unpack_sequence": unpack_sequence,
     },
     "optim": {
         "SGD": optim_sgd,

@@ -272,10 +272,8 @@ class Transformer(Module):
         place = {"bias": bias, "device": device, "dtype": dtype}
 
         def stack(stack_class, layer_class, count):
-            stack = stack_class(None, 0, LayerNorm(d_model, eps=layer_norm_eps, **place))
-            stack.layers.extend(layer_class(*settings, norm_first, **place) for _ in range(count))
-            stack.num_layers = count
-            return stack
+            layer = layer_class(*settings, norm_first, **place)
+            return stack_class(layer, count, LayerNorm(d_model, eps=layer_norm_eps, **place))
 
         self.encoder, self.decoder = custom_encoder, custom_decoder
         if custom_encoder is None:
