@@ -10995,7 +10995,7 @@ DT_MUST_CHECK DT_API dt_status dt_tensor_output_nr(dt_tensor *input, int64_t *ou
 
 /** The operation's name.
  * @param self The operation.
- * @return "MulBackward0". */
+ * @return "MulBackward0"; of what adds to a leaf's gradient "torch::autograd::AccumulateGrad". */
 DT_MUST_CHECK DT_API dt_status dt_node_name(dt_node *self, dt_bytes **out) DT_NOEXCEPT;
 
 /** Tells operations apart.

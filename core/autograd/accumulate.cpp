@@ -5,7 +5,7 @@
 namespace dt {
 
 AccumulateGrad::AccumulateGrad(const Tensor& leaf)
-    : Node("AccumulateGrad"), slot_(grad_slot(leaf)) {
+    : Node("torch::autograd::AccumulateGrad"), slot_(grad_slot(leaf)) {
   outputs.resize(1);
   look_at(leaf);
 }

@@ -15,7 +15,7 @@ namespace {
 class CopySlices final : public Node {
  public:
   CopySlices(const Tensor& base, const Tensor& view, Ref<Node> inner)
-      : Node("CopySlices"),
+      : Node("torch::autograd::CopySlices"),
         inner_(std::move(inner)),
         strides_(repeats_memory(base) ? contiguous_strides(base.sizes()) : base.strides()) {
     for (TensorImpl* v = view.impl(); v->autograd.view; v = v->autograd.view->parent.get()) {

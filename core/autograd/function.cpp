@@ -47,7 +47,7 @@ class CustomNode final : private OwnedName, public Node {
                              const std::vector<Tensor>& kept) {
     std::vector<Tensor> inputs(grads);
     inputs.insert(inputs.end(), kept.begin(), kept.end());
-    return record("Error", grad.detach(), inputs, [name = text](BackwardCall&) {
+    return record("torch::autograd::Error", grad.detach(), inputs, [name = text](BackwardCall&) {
       fail(
           Code::kRuntimeError,
           "trying to differentiate twice a function that was marked with @once_differentiable: the "

@@ -66,8 +66,9 @@ class Node : public RefCounted, public Pooled {
   // Frees a graph of any depth without recursion.
   static void destroy(Node* node);
 
-  const char* const name;  // "MulBackward0"
-  uint64_t seq = 0;        // larger than those that the edges lead to; 0: a leaf has none
+  // "MulBackward0"; that of what is no op's has its namespace: "torch::autograd::AccumulateGrad".
+  const char* const name;
+  uint64_t seq = 0;  // larger than those that the edges lead to; 0: a leaf has none
   SmallList<Edge, 3> edges;
   SmallList<OutputInfo, 1> outputs;
   Hooks hooks;                       // on the gradients of the outputs

@@ -173,10 +173,12 @@ std::vector<std::string> suffixes(const Tensor& x) {
   if (!usual || (x.numel() == 0 && x.dtype() != context().default_dtype)) {
     list.push_back(text("dtype=torch.", x.dtype()));
   }
-  if (const Ref<Node> node = x.grad_fn())
-    list.push_back(text("grad_fn=<", node->name, ">"));
-  else if (x.requires_grad())
+  if (const Ref<Node> node = x.grad_fn()) {
+    const std::string_view name = node->name;
+    list.push_back(text("grad_fn=<", name.substr(name.rfind(':') + 1), ">"));
+  } else if (x.requires_grad()) {
     list.push_back("requires_grad=True");
+  }
   return list;
 }
 

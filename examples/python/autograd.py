@@ -16,7 +16,7 @@ def loss_of(w, b, x, target):
 
 def print_graph(node, depth: int = 0) -> None:
     """The node and, indented, what its inputs came from."""
-    print("  " * depth + type(node).__name__)
+    print("  " * depth + node.name())
     for parent, _ in node.next_functions:
         if parent is not None:
             print_graph(parent, depth + 1)

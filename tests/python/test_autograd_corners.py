@@ -153,3 +153,15 @@ def test_twice_through_what_keeps_nothing(text, both):
 
     mine, theirs = both(run)
     assert mine == theirs
+
+
+def test_nodes_that_are_no_ops_have_pytorchs_names():
+    def names(t):
+        x = t.ones(2, requires_grad=True)
+        written, copied = x.clone(), t.zeros(2)
+        written[0].mul_(2)
+        copied.copy_(x)
+        nodes = [y.grad_fn for y in (written, copied)] + [x.clone().grad_fn.next_functions[0][0]]
+        return [(n.name(), type(n).__name__) for n in nodes], repr(written), repr(x.clone())
+
+    assert names(dt) == names(torch)

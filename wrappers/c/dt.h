@@ -18771,7 +18771,8 @@ static inline int64_t T_output_nr(dt_tensor *input) {
 }
 
 /** T_node_name(self: node)
- * The operation's name. "MulBackward0". */
+ * The operation's name. "MulBackward0"; of what adds to a leaf's gradient
+ * "torch::autograd::AccumulateGrad". */
 static inline dt_bytes *T_node_name(dt_node *self) {
   dt_bytes *result = NULL;
   if (T_stopped_()) return result;

@@ -1684,7 +1684,8 @@ class Profiler : public detail::Shared<dt_profiler, dt_profiler_release> {
 class Node : public detail::Shared<dt_node, dt_node_release> {
  public:
   using Shared::Shared;
-  // The operation's name. "MulBackward0".
+  // The operation's name. "MulBackward0"; of what adds to a leaf's gradient
+  // "torch::autograd::AccumulateGrad".
   std::string name() const;
   // Tells operations apart. Where it is: one number for all handles of one operation.
   void* address() const;

@@ -22917,7 +22917,8 @@ function dt_tensor_output_nr(input, stat, errmsg) result(out)
   call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
-! node_name: The operation's name. "MulBackward0".
+! node_name: The operation's name. "MulBackward0"; of what adds to a leaf's gradient
+! "torch::autograd::AccumulateGrad".
 function dt_node_name(self, stat, errmsg) result(out)
   class(dt_node), intent(in) :: self
   integer, intent(out), optional :: stat

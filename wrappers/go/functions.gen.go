@@ -12758,7 +12758,8 @@ func (x *Tensor) OutputNr() (out int, err error) {
 	return
 }
 
-// Name: The operation's name. "MulBackward0".
+// Name: The operation's name. "MulBackward0"; of what adds to a leaf's gradient
+// "torch::autograd::AccumulateGrad".
 func (x *Node) Name() (out string, err error) {
 	err = run(1017, []any{x}, &out)
 	return

@@ -103,7 +103,7 @@ const Tensor& copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
   }
   const bool overlaps = shared && !same;
   inplace(
-      "CopyBackwards", self, {self, src},
+      "torch::autograd::CopyBackwards", self, {self, src},
       [&] {
         const GradMode no_grad(false);
         copy_elements(self, overlaps ? clone(src) : src, non_blocking);

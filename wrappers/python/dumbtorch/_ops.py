@@ -21302,7 +21302,7 @@ class Node(Handle):
         """The operation's name.
 
         Returns:
-            "MulBackward0".
+            "MulBackward0"; of what adds to a leaf's gradient "torch::autograd::AccumulateGrad".
         """
         try:
             out = py_node_name(self._h)

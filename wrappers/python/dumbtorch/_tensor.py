@@ -361,7 +361,7 @@ class GradFn:
     __slots__ = ("_node",)
 
     def __new__(cls, node):
-        name = node.name()
+        name = node.name().rpartition(":")[2]
         kind = _KINDS.get(name)
         if kind is None:
             kind = _KINDS[name] = type(name, (GradFn,), {"__slots__": (), "__module__": "builtins"})
@@ -371,8 +371,7 @@ class GradFn:
         self._node = node
 
     def name(self) -> str:
-        name = self._node.name()
-        return f"torch::autograd::{name}" if name == "AccumulateGrad" else name
+        return self._node.name()
 
     @property
     def next_functions(self) -> tuple:
