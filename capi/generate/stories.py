@@ -15,7 +15,7 @@ FILE = pathlib.Path(__file__).resolve().parents[2] / "tests" / "conformance" / "
 
 def steps(which: str) -> dict[str, list[dict]]:
     """Those of all stories of a kind, by name."""
-    sys.path.insert(0, str(FILE.parent))  # it imports its words
+    sys.path.insert(0, str(FILE.parent))  # where the words are that they are told in
     try:
         return runpy.run_path(str(FILE))[which]
     finally:

@@ -113,6 +113,7 @@ enum {
   DT_STATUS_CANCELLED = 10, /**< A progress callback asked to stop (dumbtorch.safetensors.CancelledError). */
   DT_STATUS_INTERNAL = 11, /**< A fault of the library's. */
   DT_STATUS_LINALG_ERROR = 12, /**< A matrix is singular or not positive-definite, or an algorithm did not converge (Python: torch.linalg.LinAlgError). */
+  DT_STATUS_GRADCHECK_ERROR = 13, /**< A gradient is not what finite differences say (Python: torch.autograd.GradcheckError). */
 };
 
 /** Element types. */
@@ -340,6 +341,12 @@ typedef dt_status (*dt_tensor_hook)(void *user_data, dt_tensor *grad, dt_tensor 
  * @param saved The tensors that were saved, attached to the graph. */
 typedef dt_status (*dt_custom_backward)(void *user_data, dt_tensor *const *grads, int64_t grads_n,
     dt_tensor *const *saved, int64_t saved_n, dt_tensor_list **out);
+
+/** A function of tensors, which gives the same for the same inputs. It must return: leaving it by
+ * longjmp, by an exception or by ending the thread is undefined.
+ * @param inputs What it is a function of. */
+typedef dt_status (*dt_tensor_function)(void *user_data, dt_tensor *const *inputs, int64_t inputs_n,
+    dt_tensor_list **out);
 
 /** Called with a message, on whichever thread is inside a call. No call can fail for it, so that
  * what it returns does not matter. It must return: leaving it by longjmp, by an exception or by
@@ -3849,6 +3856,53 @@ DT_MUST_CHECK DT_API dt_status dt_custom_function(
     int64_t outputs_n, dt_tensor *const *saved, int64_t saved_n, dt_custom_backward backward,
     void *backward_data, dt_drop backward_drop, dt_tensor *const *dirty, int64_t dirty_n,
     dt_tensor_list **out) DT_NOEXCEPT;
+
+/** Compares the gradients of a function with central finite differences, as torch.autograd.gradcheck
+ * in its slow mode. Some of its arguments would say nothing here: there is no forward mode,
+ * gradients always have the dtype of what they are of, and each backward begins at one output, so
+ * that the gradients of the others are absent.
+ * @param func The function. It is called often, with the inputs.
+ * @param inputs Its inputs. Those that require grad are moved, and put back; they should be
+ *   float64.
+ * @param eps How far each element of the inputs is moved both ways. PyTorch's default: 1e-06.
+ * @param atol The absolute difference that is allowed. PyTorch's default: 1e-05.
+ * @param rtol The difference that is allowed, relative to finite differences. PyTorch's default:
+ *   0.001.
+ * @param nondet_tol How far two backwards of the same may differ. PyTorch's default: 0.0.
+ * @param raise_exception Whether a wrong gradient is an error. PyTorch's default: true.
+ * @return Whether all are right; false only without raise_exception.
+ * @throws GradcheckError: a gradient is wrong.
+ * @throws RuntimeError: elements of an input share memory, or outputs change their shapes.
+ * @throws ValueError: no input requires grad. */
+DT_MUST_CHECK DT_API dt_status dt_gradcheck(
+    dt_tensor_function func, void *func_data, dt_drop func_drop, dt_tensor *const *inputs,
+    int64_t inputs_n, double eps, double atol, double rtol, double nondet_tol,
+    int32_t raise_exception, int32_t *out) DT_NOEXCEPT;
+
+/** gradcheck of the gradients of a function: whether second derivatives are right, as
+ * torch.autograd.gradgradcheck.
+ * @param func The function. It is called often, with the inputs.
+ * @param inputs Its inputs. Those that require grad are moved, and put back; they should be
+ *   float64.
+ * @param grad_outputs The gradients of the outputs that require grad; an empty list means random
+ *   numbers. PyTorch's default: [].
+ * @param eps How far each element of the inputs is moved both ways. PyTorch's default: 1e-06.
+ * @param atol The absolute difference that is allowed. PyTorch's default: 1e-05.
+ * @param rtol The difference that is allowed, relative to finite differences. PyTorch's default:
+ *   0.001.
+ * @param gen_non_contig_grad_outputs Whether the random numbers lie apart in memory. PyTorch's
+ *   default: false.
+ * @param nondet_tol How far two backwards of the same may differ. PyTorch's default: 0.0.
+ * @param raise_exception Whether a wrong gradient is an error. PyTorch's default: true.
+ * @return Whether all are right; false only without raise_exception.
+ * @throws GradcheckError: a second derivative is wrong.
+ * @throws RuntimeError: as for gradcheck, or no output requires grad.
+ * @throws ValueError: no input requires grad. */
+DT_MUST_CHECK DT_API dt_status dt_gradgradcheck(
+    dt_tensor_function func, void *func_data, dt_drop func_drop, dt_tensor *const *inputs,
+    int64_t inputs_n, dt_tensor *const *grad_outputs, int64_t grad_outputs_n, double eps,
+    double atol, double rtol, int32_t gen_non_contig_grad_outputs, double nondet_tol,
+    int32_t raise_exception, int32_t *out) DT_NOEXCEPT;
 
 /* ---- conv */
 

@@ -7,6 +7,7 @@
 #include "core/autograd/function.h"
 #include "core/autograd/running.h"
 #include "core/autograd/saved_hooks.h"
+#include "core/ops/gradcheck.h"
 
 using namespace dt;
 using namespace dt::capi;
@@ -139,5 +140,46 @@ dt_status dt_custom_function(
     const TensorArray dirty_array(dirty, dirty_n, "dirty"); const TensorList dirty_ = dirty_array;
     need(out, "out");
     put(out, dt::custom_function(name_, inputs_, outputs_, saved_, backward_, dirty_));
+  });
+}
+
+dt_status dt_gradcheck(
+    dt_tensor_function func, void *func_data, dt_drop func_drop, dt_tensor *const *inputs,
+    int64_t inputs_n, double eps, double atol, double rtol, double nondet_tol,
+    int32_t raise_exception, int32_t *out) noexcept {
+  clear_all(out);
+  return guard("gradcheck", [&] {
+    const UserData func_owner(func_data, func_drop);
+    const auto func_ = wrap(func, func_owner, "func");
+    const TensorArray inputs_array(inputs, inputs_n, "inputs", kMayBeAbsent); const TensorList inputs_ = inputs_array;
+    const auto eps_ = eps;
+    const auto atol_ = atol;
+    const auto rtol_ = rtol;
+    const auto nondet_tol_ = nondet_tol;
+    const bool raise_exception_ = raise_exception != 0;
+    need(out, "out");
+    put(out, dt::gradcheck(func_, inputs_, eps_, atol_, rtol_, nondet_tol_, raise_exception_));
+  });
+}
+
+dt_status dt_gradgradcheck(
+    dt_tensor_function func, void *func_data, dt_drop func_drop, dt_tensor *const *inputs,
+    int64_t inputs_n, dt_tensor *const *grad_outputs, int64_t grad_outputs_n, double eps,
+    double atol, double rtol, int32_t gen_non_contig_grad_outputs, double nondet_tol,
+    int32_t raise_exception, int32_t *out) noexcept {
+  clear_all(out);
+  return guard("gradgradcheck", [&] {
+    const UserData func_owner(func_data, func_drop);
+    const auto func_ = wrap(func, func_owner, "func");
+    const TensorArray inputs_array(inputs, inputs_n, "inputs", kMayBeAbsent); const TensorList inputs_ = inputs_array;
+    const TensorArray grad_outputs_array(grad_outputs, grad_outputs_n, "grad_outputs"); const TensorList grad_outputs_ = grad_outputs_array;
+    const auto eps_ = eps;
+    const auto atol_ = atol;
+    const auto rtol_ = rtol;
+    const bool gen_non_contig_grad_outputs_ = gen_non_contig_grad_outputs != 0;
+    const auto nondet_tol_ = nondet_tol;
+    const bool raise_exception_ = raise_exception != 0;
+    need(out, "out");
+    put(out, dt::gradgradcheck(func_, inputs_, grad_outputs_, eps_, atol_, rtol_, gen_non_contig_grad_outputs_, nondet_tol_, raise_exception_));
   });
 }

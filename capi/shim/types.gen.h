@@ -13,7 +13,7 @@
 
 namespace dt::capi {
 
-template <> struct EnumLimit<Code> { static constexpr int32_t last = 12; static constexpr uint64_t gaps = 0; };
+template <> struct EnumLimit<Code> { static constexpr int32_t last = 13; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<DType> { static constexpr int32_t last = 10; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<DeviceType> { static constexpr int32_t last = 2; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<MemoryFormat> { static constexpr int32_t last = 3; static constexpr uint64_t gaps = 0; };
@@ -2480,6 +2480,16 @@ inline CustomBackward wrap(dt_custom_backward fn, UserData data, const char* nam
     LentList saved_(saved);
     Given<dt_tensor_list> out("out");
     check_callback([&] { return fn(data.get(), grads_.data(), grads.size(), saved_.data(), saved.size(), out.slot()); });
+    return out.take();
+  };
+}
+
+inline TensorFunction wrap(dt_tensor_function fn, UserData data, const char* name) {
+  DT_CHECK(fn, kTypeError, name, " is NULL");
+  return [fn, data](TensorList inputs) -> std::vector<Tensor> {
+    LentList inputs_(inputs);
+    Given<dt_tensor_list> out("out");
+    check_callback([&] { return fn(data.get(), inputs_.data(), inputs.size(), out.slot()); });
     return out.take();
   };
 }

@@ -25,6 +25,7 @@ enum class Code : int32_t {
   kCancelled = 10,  // a progress callback asked to stop
   kInternal = 11,
   kLinAlg = 12,  // a matrix is singular or not positive-definite, or an algorithm did not converge
+  kGradcheck = 13,  // a gradient is not what finite differences say
 };
 
 class Error : public std::exception {

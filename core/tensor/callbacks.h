@@ -16,6 +16,9 @@ using TensorHook = std::function<Tensor(const Tensor&)>;
 // The backward of a user's function: gives back one gradient per input, absent where there is none.
 using CustomBackward = std::function<std::vector<Tensor>(TensorList, TensorList)>;
 
+// A function of tensors, which gives the same for the same inputs.
+using TensorFunction = std::function<std::vector<Tensor>(TensorList)>;
+
 // Called with a message, on whichever thread is inside a call. No call can fail for it, so that
 // what it returns does not matter.
 using LogHook = std::function<void(LogLevel, const std::string&)>;

@@ -11,6 +11,11 @@ static dt_status called_custom_backward(void *user_data, dt_tensor *const *grads
   return called();
 }
 
+static dt_status called_tensor_function(void *user_data, dt_tensor *const *inputs, int64_t inputs_n, dt_tensor_list **out) {
+  (void)user_data; (void)inputs; (void)inputs_n; (void)out;
+  return called();
+}
+
 static void test_tensor_backward(void) {
   EXPECT(HANDLE, "tensor_backward", dt_tensor_backward((dt_tensor *)bad.released, good.tensor, NULL, 1, good.tensors, 2));
   EXPECT(HANDLE, "tensor_backward", dt_tensor_backward((dt_tensor *)bad.garbage, good.tensor, NULL, 1, good.tensors, 2));
@@ -134,6 +139,32 @@ static void test_custom_function(void) {
   EXPECT(TYPE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, NULL));
 }
 
+static void test_gradcheck(void) {
+  EXPECT(TYPE_ERROR, "gradcheck", dt_gradcheck(NULL, &good.drops, count_drop, good.tensors, 2, 1, 1, 1, 1, 1, &out.i32[0]));
+  EXPECT(VALUE_ERROR, "gradcheck", dt_gradcheck(called_tensor_function, &good.drops, count_drop, NULL, 2, 1, 1, 1, 1, 1, &out.i32[0]));
+  EXPECT(VALUE_ERROR, "gradcheck", dt_gradcheck(called_tensor_function, &good.drops, count_drop, good.tensors, -7, 1, 1, 1, 1, 1, &out.i32[0]));
+  EXPECT(VALUE_ERROR, "gradcheck", dt_gradcheck(called_tensor_function, &good.drops, count_drop, NULL, -1, 1, 1, 1, 1, 1, &out.i32[0]));
+  EXPECT(HANDLE, "gradcheck", dt_gradcheck(called_tensor_function, &good.drops, count_drop, bad.released_tensors, 2, 1, 1, 1, 1, 1, &out.i32[0]));
+  EXPECT(HANDLE, "gradcheck", dt_gradcheck(called_tensor_function, &good.drops, count_drop, bad.foreign_tensors, 2, 1, 1, 1, 1, 1, &out.i32[0]));
+  EXPECT(TYPE_ERROR, "gradcheck", dt_gradcheck(called_tensor_function, &good.drops, count_drop, good.tensors, 2, 1, 1, 1, 1, 1, NULL));
+}
+
+static void test_gradgradcheck(void) {
+  EXPECT(TYPE_ERROR, "gradgradcheck", dt_gradgradcheck(NULL, &good.drops, count_drop, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, &out.i32[0]));
+  EXPECT(VALUE_ERROR, "gradgradcheck", dt_gradgradcheck(called_tensor_function, &good.drops, count_drop, NULL, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, &out.i32[0]));
+  EXPECT(VALUE_ERROR, "gradgradcheck", dt_gradgradcheck(called_tensor_function, &good.drops, count_drop, good.tensors, -7, good.tensors, 2, 1, 1, 1, 1, 1, 1, &out.i32[0]));
+  EXPECT(VALUE_ERROR, "gradgradcheck", dt_gradgradcheck(called_tensor_function, &good.drops, count_drop, NULL, -1, good.tensors, 2, 1, 1, 1, 1, 1, 1, &out.i32[0]));
+  EXPECT(HANDLE, "gradgradcheck", dt_gradgradcheck(called_tensor_function, &good.drops, count_drop, bad.released_tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, &out.i32[0]));
+  EXPECT(HANDLE, "gradgradcheck", dt_gradgradcheck(called_tensor_function, &good.drops, count_drop, bad.foreign_tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, &out.i32[0]));
+  EXPECT(VALUE_ERROR, "gradgradcheck", dt_gradgradcheck(called_tensor_function, &good.drops, count_drop, good.tensors, 2, NULL, 2, 1, 1, 1, 1, 1, 1, &out.i32[0]));
+  EXPECT(VALUE_ERROR, "gradgradcheck", dt_gradgradcheck(called_tensor_function, &good.drops, count_drop, good.tensors, 2, good.tensors, -7, 1, 1, 1, 1, 1, 1, &out.i32[0]));
+  EXPECT(VALUE_ERROR, "gradgradcheck", dt_gradgradcheck(called_tensor_function, &good.drops, count_drop, good.tensors, 2, NULL, -1, 1, 1, 1, 1, 1, 1, &out.i32[0]));
+  EXPECT(HANDLE, "gradgradcheck", dt_gradgradcheck(called_tensor_function, &good.drops, count_drop, good.tensors, 2, bad.released_tensors, 2, 1, 1, 1, 1, 1, 1, &out.i32[0]));
+  EXPECT(HANDLE, "gradgradcheck", dt_gradgradcheck(called_tensor_function, &good.drops, count_drop, good.tensors, 2, bad.foreign_tensors, 2, 1, 1, 1, 1, 1, 1, &out.i32[0]));
+  EXPECT(HANDLE, "gradgradcheck", dt_gradgradcheck(called_tensor_function, &good.drops, count_drop, good.tensors, 2, bad.null_tensors, 2, 1, 1, 1, 1, 1, 1, &out.i32[0]));
+  EXPECT(TYPE_ERROR, "gradgradcheck", dt_gradgradcheck(called_tensor_function, &good.drops, count_drop, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, NULL));
+}
+
 int main(void) {
   misuse_begin();
   test_tensor_backward();
@@ -146,5 +177,7 @@ int main(void) {
   test_autograd_push_saved_tensors_hooks();
   test_hook_remove();
   test_custom_function();
+  test_gradcheck();
+  test_gradgradcheck();
   return misuse_end();
 }

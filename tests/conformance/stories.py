@@ -6,7 +6,7 @@ A story is a list of steps over variables; a variable has one value, and every o
 language cannot say (`wrong`, `loosely`: its compiler refuses it; `scope`: it has no such function) is left out
 there, and a story whose point it cannot say. There are two GPUs, those of tests/cuda/fake_devices.cpp."""
 
-from words import (
+from story_words import (
     array,
     backward,
     call,
@@ -28,6 +28,15 @@ from words import (
 )
 
 ONES = call("ones", "x", size=[2, 3])
+
+SQUARE = function(call("square", "y", input=v("inputs", 0)), gives=[v("y")])
+# Its derivative is taken for x instead of 2x.
+HALF_SQUARE = function(
+    call("detach", "constant", input=v("inputs", 0)),
+    call("mul", "y", input=v("constant"), other=v("inputs", 0)),
+    gives=[v("y")],
+)
+MISMATCH = "Jacobian mismatch for output 0 with respect to input 0"
 
 STORIES = {
     "errors": [
@@ -369,6 +378,31 @@ STORIES = {
         call("sum", "loss", input=v("out", 0)),
         call("tensor_backward", input=v("loss")),
         *grad_is("x", "grad", [4, 6]),
+    ],
+    "gradients by finite differences": [
+        tensor("x", [0.5, 2], dtype="float64", grad=True),
+        call("gradcheck", "right", func=SQUARE, inputs=[v("x")]),
+        same("right", True),
+        call("gradgradcheck", "second", func=SQUARE, inputs=[v("x")]),
+        same("second", True),
+        call("gradcheck", func=HALF_SQUARE, inputs=[v("x")], error=MISMATCH),
+        call("gradgradcheck", func=HALF_SQUARE, inputs=[v("x")], error=MISMATCH),
+        call("gradcheck", "wrong", func=HALF_SQUARE, inputs=[v("x")], raise_exception=False),
+        same("wrong", False),
+        call("gradcheck", "rough", func=HALF_SQUARE, inputs=[v("x")], atol=10),
+        same("rough", True),
+        tensor("plain", [1], dtype="float64"),
+        call(
+            "gradcheck",
+            func=SQUARE,
+            inputs=[v("plain")],
+            error="at least one input tensor to require",
+        ),
+        is_tensor("x", [0.5, 2], dtype="float64"),  # it was moved, and put back
+    ],
+    "a function to check that fails": [
+        tensor("x", [0.5, 2], dtype="float64", grad=True),
+        call("gradcheck", func=function(raises="not today"), inputs=[v("x")], error="not today"),
     ],
     "modules": [
         call("nn_sequential", "net"),

@@ -163,6 +163,42 @@ void test_custom_function() {
   CHECK(dt::is_grad_enabled());
 }
 
+void test_gradcheck() {
+  using List = std::vector<dt::Tensor>;
+  const dt::Tensor x = dt::tensor<double>({-1.5, 0.5, 2}).requires_grad_();
+  const auto cube = [](const List& in) { return List{in[0] * in[0] * in[0]}; };
+  CHECK(dt::autograd::gradcheck(cube, {x}) && dt::autograd::gradgradcheck(cube, {x}));
+  double slope = 2;
+  const auto own_square = [&](const List& in) {
+    return dt::autograd::custom_function(
+        "Own", {in[0]}, {in[0].detach().square()}, {in[0]},
+        [&](const List& grads, const List& saved) { return List{grads[0] * saved[0] * slope}; });
+  };
+  CHECK(dt::autograd::gradcheck(own_square, {x}));
+  slope = 3;
+  try {
+    dt::autograd::gradcheck(own_square, {x});
+    CHECK(false);
+  } catch (const dt::Error& error) {
+    CHECK(error.code() == DT_STATUS_GRADCHECK_ERROR);
+    CHECK(
+        std::string(error.what()).find("Jacobian mismatch for output 0 with respect to input 0") !=
+        std::string::npos);
+  }
+  CHECK(!dt::autograd::gradcheck(own_square, {x}, 1e-6, 1e-5, 1e-3, 0, false));
+  struct Mine {};
+  bool caught = false;
+  try {
+    dt::autograd::gradcheck([](const List&) -> List { throw Mine(); }, {x});
+  } catch (const Mine&) {
+    caught = true;
+  }
+  CHECK(caught);
+  CHECK(error_of([&] { dt::autograd::gradcheck([](const List&) { return List(1); }, {x}); }) ==
+        DT_STATUS_TYPE_ERROR);
+  CHECK(error_of([&] { dt::autograd::gradcheck(nullptr, {x}); }) == DT_STATUS_TYPE_ERROR);
+}
+
 void test_autocast() {
   const dt::Tensor x = dt::ones({2, 2}).requires_grad_();
   {
@@ -358,6 +394,7 @@ int main() {
   test_errors();
   test_callbacks();
   test_custom_function();
+  test_gradcheck();
   test_autocast();
   test_data();
   test_lists();

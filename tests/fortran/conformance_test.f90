@@ -4572,7 +4572,141 @@ contains
   end subroutine
 
   subroutine case_248()
-    current = '248 modules'
+    current = '248 gradients by finite differences'
+    block
+    type(tensor) :: a_x
+    a_x = from_numbers([real(real64) :: 0.5d0, 2.0d0], size=[integer :: 2], dtype=dtype_float64, requires_grad=.true.)
+    block
+    logical :: a_right
+    a_right = gradcheck(hook4, [a_x])
+    call expect_true(a_right .eqv. .true., 'a value')
+    block
+    logical :: a_second
+    a_second = gradgradcheck(hook5, [a_x])
+    call expect_true(a_second .eqv. .true., 'a value')
+    block
+    logical :: result
+    result = gradcheck(hook6, [a_x], stat=stat, errmsg=message)
+    call expect_error('Jacobian mismatch for output 0 with respect to input 0')
+    end block
+    block
+    logical :: result
+    result = gradgradcheck(hook7, [a_x], stat=stat, errmsg=message)
+    call expect_error('Jacobian mismatch for output 0 with respect to input 0')
+    end block
+    block
+    logical :: a_wrong
+    a_wrong = gradcheck(hook8, [a_x], raise_exception=.false.)
+    call expect_true(a_wrong .eqv. .false., 'a value')
+    block
+    logical :: a_rough
+    a_rough = gradcheck(hook9, [a_x], atol=10.0d0)
+    call expect_true(a_rough .eqv. .true., 'a value')
+    block
+    type(tensor) :: a_plain
+    a_plain = from_numbers([real(real64) :: 1.0d0], size=[integer :: 1], dtype=dtype_float64)
+    block
+    logical :: result
+    result = gradcheck(hook10, [a_plain], stat=stat, errmsg=message)
+    call expect_error('at least one input tensor to require')
+    end block
+    call expect(a_x, dtype_float64, [integer :: 2], [real(real64) :: 0.5d0, 2.0d0])
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+  end subroutine
+
+  subroutine hook4(a_inputs, a_out)
+    type(tensor), dimension(:), intent(in) :: a_inputs
+    type(tensor), allocatable, dimension(:), intent(out) :: a_out
+    block
+    type(tensor) :: a_y
+    a_y = square(a_inputs(1))
+    a_out = [a_y]
+    end block
+  end subroutine
+
+  subroutine hook5(a_inputs, a_out)
+    type(tensor), dimension(:), intent(in) :: a_inputs
+    type(tensor), allocatable, dimension(:), intent(out) :: a_out
+    block
+    type(tensor) :: a_y
+    a_y = square(a_inputs(1))
+    a_out = [a_y]
+    end block
+  end subroutine
+
+  subroutine hook6(a_inputs, a_out)
+    type(tensor), dimension(:), intent(in) :: a_inputs
+    type(tensor), allocatable, dimension(:), intent(out) :: a_out
+    block
+    type(tensor) :: a_constant
+    a_constant = detach(a_inputs(1))
+    block
+    type(tensor) :: a_y
+    a_y = mul(a_constant, a_inputs(1))
+    a_out = [a_y]
+    end block
+    end block
+  end subroutine
+
+  subroutine hook7(a_inputs, a_out)
+    type(tensor), dimension(:), intent(in) :: a_inputs
+    type(tensor), allocatable, dimension(:), intent(out) :: a_out
+    block
+    type(tensor) :: a_constant
+    a_constant = detach(a_inputs(1))
+    block
+    type(tensor) :: a_y
+    a_y = mul(a_constant, a_inputs(1))
+    a_out = [a_y]
+    end block
+    end block
+  end subroutine
+
+  subroutine hook8(a_inputs, a_out)
+    type(tensor), dimension(:), intent(in) :: a_inputs
+    type(tensor), allocatable, dimension(:), intent(out) :: a_out
+    block
+    type(tensor) :: a_constant
+    a_constant = detach(a_inputs(1))
+    block
+    type(tensor) :: a_y
+    a_y = mul(a_constant, a_inputs(1))
+    a_out = [a_y]
+    end block
+    end block
+  end subroutine
+
+  subroutine hook9(a_inputs, a_out)
+    type(tensor), dimension(:), intent(in) :: a_inputs
+    type(tensor), allocatable, dimension(:), intent(out) :: a_out
+    block
+    type(tensor) :: a_constant
+    a_constant = detach(a_inputs(1))
+    block
+    type(tensor) :: a_y
+    a_y = mul(a_constant, a_inputs(1))
+    a_out = [a_y]
+    end block
+    end block
+  end subroutine
+
+  subroutine hook10(a_inputs, a_out)
+    type(tensor), dimension(:), intent(in) :: a_inputs
+    type(tensor), allocatable, dimension(:), intent(out) :: a_out
+    block
+    type(tensor) :: a_y
+    a_y = square(a_inputs(1))
+    a_out = [a_y]
+    end block
+  end subroutine
+
+  subroutine case_249()
+    current = '249 modules'
     block
     type(module) :: a_net
     a_net = nn_sequential()
@@ -4617,8 +4751,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_249()
-    current = '249 a copy of a module'
+  subroutine case_250()
+    current = '250 a copy of a module'
     block
     type(module) :: a_linear
     a_linear = nn_linear(2, 1, bias=.false.)
@@ -4675,8 +4809,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_250()
-    current = '250 packed sequences through a layer'
+  subroutine case_251()
+    current = '251 packed sequences through a layer'
     block
     type(tensor) :: a_long
     a_long = from_numbers([real(real64) :: 1.0d0, 2.0d0, 3.0d0], size=[integer :: 3, 1], dtype=dtype_float32)
@@ -4734,8 +4868,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_251()
-    current = '251 an optimizer'
+  subroutine case_252()
+    current = '252 an optimizer'
     block
     type(tensor) :: a_x
     a_x = from_numbers([real(real64) :: 1.0d0, 2.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
@@ -4775,8 +4909,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_252()
-    current = '252 files'
+  subroutine case_253()
+    current = '253 files'
     block
     type(tensor) :: a_x
     a_x = arange(0, 3)
@@ -4795,13 +4929,13 @@ contains
     character(:), allocatable, dimension(:) :: a_all
     a_all = safetensors_names('some')
     call expect_true(all(a_all == [character(9) :: 'a', 'é']), 'a value')
-    call save_safetensors('some', [character(9) :: 'c'], [a_y], progress=hook4, stat=stat, errmsg=message)
+    call save_safetensors('some', [character(9) :: 'c'], [a_y], progress=hook11, stat=stat, errmsg=message)
     call expect_error('save_safetensors: the progress function asked to stop after 0 of 8 bytes')
     block
     character(:), allocatable, dimension(:) :: a_again
     block
     type(tensor), allocatable, dimension(:) :: a_whole
-    call load_safetensors('some', a_again, a_whole, progress=hook5)
+    call load_safetensors('some', a_again, a_whole, progress=hook12)
     call expect_true(all(a_again == [character(9) :: 'a', 'é']), 'a value')
     call expect_true(size(a_whole) == 2, 'size')
     call save_safetensors(' ''odd''"%s', [character(9) :: 'a'], [a_x])
@@ -4828,7 +4962,7 @@ contains
     end block
   end subroutine
 
-  subroutine hook4(a_done, a_total, a_stop)
+  subroutine hook11(a_done, a_total, a_stop)
     integer(int64), intent(in) :: a_done
     integer(int64), intent(in) :: a_total
     logical, intent(out) :: a_stop
@@ -4836,15 +4970,15 @@ contains
     a_stop = .true.
   end subroutine
 
-  subroutine hook5(a_done, a_total, a_stop)
+  subroutine hook12(a_done, a_total, a_stop)
     integer(int64), intent(in) :: a_done
     integer(int64), intent(in) :: a_total
     logical, intent(out) :: a_stop
     a_stop = .false.
   end subroutine
 
-  subroutine case_253()
-    current = '253 threads'
+  subroutine case_254()
+    current = '254 threads'
     block
     type(tensor) :: a_common
     a_common = full([64, 64], 2.0d0)
@@ -4889,8 +5023,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_254()
-    current = '254 garbage does not pile up'
+  subroutine case_255()
+    current = '255 garbage does not pile up'
     call reset_peak_memory_stats()
     block
     integer :: i
@@ -4916,8 +5050,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_255()
-    current = '255 garbage does not pile up on any device'
+  subroutine case_256()
+    current = '256 garbage does not pile up on any device'
     block
     integer :: i
     do i = 1, 400
@@ -5215,5 +5349,6 @@ program conformance_test
   call case_253()
   call case_254()
   call case_255()
+  call case_256()
   print '(a)', 'passed'
 end program

@@ -1980,7 +1980,91 @@ func Test210_a_function_of_one_s_own(t *testing.T) {
 	expect(t, a_grad, dt.Float32, []int{2}, []float64{4, 6})
 }
 
-func Test211_modules(t *testing.T) {
+func Test211_gradients_by_finite_differences(t *testing.T) {
+	a_x := dt.Must(dt.FromNumbers([]float64{0.5, 2}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float64, RequiresGrad: true}))
+	hook5 := func(a_inputs []*dt.Tensor) ([]*dt.Tensor, error) {
+		a_y, err := a_inputs[0].Square()
+		check(t, err)
+		return []*dt.Tensor{a_y}, nil
+	}
+	a_right, err := dt.Gradcheck(hook5, []*dt.Tensor{a_x})
+	check(t, err)
+	same(t, a_right, true)
+	hook6 := func(a_inputs []*dt.Tensor) ([]*dt.Tensor, error) {
+		a_y, err := a_inputs[0].Square()
+		check(t, err)
+		return []*dt.Tensor{a_y}, nil
+	}
+	a_second, err := dt.Gradgradcheck(hook6, []*dt.Tensor{a_x})
+	check(t, err)
+	same(t, a_second, true)
+	{
+		hook7 := func(a_inputs []*dt.Tensor) ([]*dt.Tensor, error) {
+			a_constant, err := a_inputs[0].Detach()
+			check(t, err)
+			a_y, err := a_constant.Mul(a_inputs[0])
+			check(t, err)
+			return []*dt.Tensor{a_y}, nil
+		}
+		_, err := dt.Gradcheck(hook7, []*dt.Tensor{a_x})
+		expectError(t, err, "Jacobian mismatch for output 0 with respect to input 0")
+	}
+	{
+		hook8 := func(a_inputs []*dt.Tensor) ([]*dt.Tensor, error) {
+			a_constant, err := a_inputs[0].Detach()
+			check(t, err)
+			a_y, err := a_constant.Mul(a_inputs[0])
+			check(t, err)
+			return []*dt.Tensor{a_y}, nil
+		}
+		_, err := dt.Gradgradcheck(hook8, []*dt.Tensor{a_x})
+		expectError(t, err, "Jacobian mismatch for output 0 with respect to input 0")
+	}
+	hook9 := func(a_inputs []*dt.Tensor) ([]*dt.Tensor, error) {
+		a_constant, err := a_inputs[0].Detach()
+		check(t, err)
+		a_y, err := a_constant.Mul(a_inputs[0])
+		check(t, err)
+		return []*dt.Tensor{a_y}, nil
+	}
+	a_wrong, err := dt.Gradcheck(hook9, []*dt.Tensor{a_x}, dt.GradcheckOptions{RaiseException: dt.P(false)})
+	check(t, err)
+	same(t, a_wrong, false)
+	hook10 := func(a_inputs []*dt.Tensor) ([]*dt.Tensor, error) {
+		a_constant, err := a_inputs[0].Detach()
+		check(t, err)
+		a_y, err := a_constant.Mul(a_inputs[0])
+		check(t, err)
+		return []*dt.Tensor{a_y}, nil
+	}
+	a_rough, err := dt.Gradcheck(hook10, []*dt.Tensor{a_x}, dt.GradcheckOptions{Atol: dt.P(10.0)})
+	check(t, err)
+	same(t, a_rough, true)
+	a_plain := dt.Must(dt.FromNumbers([]float64{1}, dt.FromNumbersOptions{Size: []int{1}, Dtype: dt.Float64}))
+	{
+		hook11 := func(a_inputs []*dt.Tensor) ([]*dt.Tensor, error) {
+			a_y, err := a_inputs[0].Square()
+			check(t, err)
+			return []*dt.Tensor{a_y}, nil
+		}
+		_, err := dt.Gradcheck(hook11, []*dt.Tensor{a_plain})
+		expectError(t, err, "at least one input tensor to require")
+	}
+	expect(t, a_x, dt.Float64, []int{2}, []float64{0.5, 2})
+}
+
+func Test212_a_function_to_check_that_fails(t *testing.T) {
+	a_x := dt.Must(dt.FromNumbers([]float64{0.5, 2}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float64, RequiresGrad: true}))
+	{
+		hook12 := func(a_inputs []*dt.Tensor) ([]*dt.Tensor, error) {
+			return nil, errors.New("not today")
+		}
+		_, err := dt.Gradcheck(hook12, []*dt.Tensor{a_x})
+		expectError(t, err, "not today")
+	}
+}
+
+func Test213_modules(t *testing.T) {
 	a_net, err := dt.NnSequential()
 	check(t, err)
 	a_linear, err := dt.NnLinear(3, 2, dt.NnLinearOptions{Bias: dt.P(false)})
@@ -2008,7 +2092,7 @@ func Test211_modules(t *testing.T) {
 	same(t, a_training, false)
 }
 
-func Test212_a_copy_of_a_module(t *testing.T) {
+func Test214_a_copy_of_a_module(t *testing.T) {
 	a_linear, err := dt.NnLinear(2, 1, dt.NnLinearOptions{Bias: dt.P(false)})
 	check(t, err)
 	a_weights, err := a_linear.Parameters()
@@ -2049,7 +2133,7 @@ func Test212_a_copy_of_a_module(t *testing.T) {
 	}
 }
 
-func Test213_packed_sequences_through_a_layer(t *testing.T) {
+func Test215_packed_sequences_through_a_layer(t *testing.T) {
 	a_long := dt.Must(dt.FromNumbers([]float64{1, 2, 3}, dt.FromNumbersOptions{Size: []int{3, 1}, Dtype: dt.Float32}))
 	a_short := dt.Must(dt.FromNumbers([]float64{4}, dt.FromNumbersOptions{Size: []int{1, 1}, Dtype: dt.Float32}))
 	a_data, a_batch_sizes, a_sorted_indices, a_unsorted_indices, err := dt.PackSequence([]*dt.Tensor{a_short, a_long}, dt.PackSequenceOptions{EnforceSorted: dt.P(false)})
@@ -2082,7 +2166,7 @@ func Test213_packed_sequences_through_a_layer(t *testing.T) {
 	}
 }
 
-func Test214_an_optimizer(t *testing.T) {
+func Test216_an_optimizer(t *testing.T) {
 	a_x := dt.Must(dt.FromNumbers([]float64{1, 2}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_sgd, err := dt.OptimSgd([]*dt.Tensor{a_x}, dt.OptimSgdOptions{Lr: dt.P(0.5)})
 	check(t, err)
@@ -2109,7 +2193,7 @@ func Test214_an_optimizer(t *testing.T) {
 	same(t, a_rates, []float64{0.05, 0.30000000000000004})
 }
 
-func Test215_files(t *testing.T) {
+func Test217_files(t *testing.T) {
 	folder := t.TempDir()
 	file := func(name string) string { return folder + "/" + name }
 	a_x, err := dt.Arange(0, 3)
@@ -2125,17 +2209,17 @@ func Test215_files(t *testing.T) {
 	check(t, err)
 	same(t, a_all, []string{"a", "é"})
 	{
-		hook5 := func(a_done int, a_total int) (bool, error) {
+		hook13 := func(a_done int, a_total int) (bool, error) {
 			same(t, a_total, 8)
 			return true, nil
 		}
-		err := dt.SaveSafetensors(file("some"), []string{"c"}, []*dt.Tensor{a_y}, dt.SaveSafetensorsOptions{Progress: hook5})
+		err := dt.SaveSafetensors(file("some"), []string{"c"}, []*dt.Tensor{a_y}, dt.SaveSafetensorsOptions{Progress: hook13})
 		expectError(t, err, "save_safetensors: the progress function asked to stop after 0 of 8 bytes")
 	}
-	hook6 := func(a_done int, a_total int) (bool, error) {
+	hook14 := func(a_done int, a_total int) (bool, error) {
 		return false, nil
 	}
-	a_again, a_whole, err := dt.LoadSafetensors(file("some"), dt.LoadSafetensorsOptions{Progress: hook6})
+	a_again, a_whole, err := dt.LoadSafetensors(file("some"), dt.LoadSafetensorsOptions{Progress: hook14})
 	check(t, err)
 	same(t, a_again, []string{"a", "é"})
 	same(t, len(a_whole), 2)
@@ -2157,27 +2241,27 @@ func Test215_files(t *testing.T) {
 	}
 }
 
-func Test216_memory_that_runs_out(t *testing.T) {
-	hook7 := func(a_bytes int) (bool, error) {
+func Test218_memory_that_runs_out(t *testing.T) {
+	hook15 := func(a_bytes int) (bool, error) {
 		return false, errors.New("not today")
 	}
-	check(t, dt.SetMemoryHook(hook7))
+	check(t, dt.SetMemoryHook(hook15))
 	{
 		_, err := dt.Zeros([]int{288230376151711744})
 		expectError(t, err, "not today")
 	}
-	hook8 := func(a_bytes int) (bool, error) {
+	hook16 := func(a_bytes int) (bool, error) {
 		return true, nil
 	}
-	check(t, dt.SetMemoryHook(hook8))
+	check(t, dt.SetMemoryHook(hook16))
 	{
 		_, err := dt.Zeros([]int{288230376151711744})
 		expectError(t, err, "you tried to allocate")
 	}
-	hook9 := func(a_bytes int) (bool, error) {
+	hook17 := func(a_bytes int) (bool, error) {
 		return false, errors.New("tomorrow")
 	}
-	check(t, dt.SetMemoryHook(hook9))
+	check(t, dt.SetMemoryHook(hook17))
 	check(t, dt.RemoveMemoryHook())
 	{
 		_, err := dt.Zeros([]int{288230376151711744})
@@ -2185,7 +2269,7 @@ func Test216_memory_that_runs_out(t *testing.T) {
 	}
 }
 
-func Test217_threads(t *testing.T) {
+func Test219_threads(t *testing.T) {
 	a_common, err := dt.Full([]int{64, 64}, 2.0)
 	check(t, err)
 	a_three, err := dt.Ones([]int{3, 1})
@@ -2218,7 +2302,7 @@ func Test217_threads(t *testing.T) {
 	}
 }
 
-func Test218_garbage_does_not_pile_up(t *testing.T) {
+func Test220_garbage_does_not_pile_up(t *testing.T) {
 	check(t, dt.ResetPeakMemoryStats())
 	for i := 0; i < 400; i++ {
 		{
@@ -2233,7 +2317,7 @@ func Test218_garbage_does_not_pile_up(t *testing.T) {
 	same(t, a_peak < 314572800, true)
 }
 
-func Test219_garbage_does_not_pile_up_on_any_device(t *testing.T) {
+func Test221_garbage_does_not_pile_up_on_any_device(t *testing.T) {
 	for i := 0; i < 400; i++ {
 		{
 			_, err := dt.Zeros([]int{512, 512}, dt.ZerosOptions{Device: dt.Device{Type: dt.DeviceTypeCuda, Index: 0}})

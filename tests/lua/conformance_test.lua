@@ -2899,7 +2899,64 @@ end)();
   check.tensor(grad, "float32", {2}, {4, 6})
 end)();
 
-(function() -- 288 modules
+(function() -- 288 gradients by finite differences
+  local x = dt.from_numbers({0.5, 2}, {size = {2}, dtype = "float64", requires_grad = true})
+  local function hook7(inputs)
+    local y = dt.square(inputs[1])
+    return {y}
+  end
+  local right = dt.autograd.gradcheck(hook7, {x})
+  check.same(right, true)
+  local function hook8(inputs)
+    local y = dt.square(inputs[1])
+    return {y}
+  end
+  local second = dt.autograd.gradgradcheck(hook8, {x})
+  check.same(second, true)
+  local function hook9(inputs)
+    local constant = dt.detach(inputs[1])
+    local y = dt.mul(constant, inputs[1])
+    return {y}
+  end
+  check.error("Jacobian mismatch for output 0 with respect to input 0", function() dt.autograd.gradcheck(hook9, {x}) end)
+  local function hook10(inputs)
+    local constant = dt.detach(inputs[1])
+    local y = dt.mul(constant, inputs[1])
+    return {y}
+  end
+  check.error("Jacobian mismatch for output 0 with respect to input 0", function() dt.autograd.gradgradcheck(hook10, {x}) end)
+  local function hook11(inputs)
+    local constant = dt.detach(inputs[1])
+    local y = dt.mul(constant, inputs[1])
+    return {y}
+  end
+  local wrong = dt.autograd.gradcheck(hook11, {x}, {raise_exception = false})
+  check.same(wrong, false)
+  local function hook12(inputs)
+    local constant = dt.detach(inputs[1])
+    local y = dt.mul(constant, inputs[1])
+    return {y}
+  end
+  local rough = dt.autograd.gradcheck(hook12, {x}, {atol = 10})
+  check.same(rough, true)
+  local plain = dt.from_numbers({1}, {size = {1}, dtype = "float64"})
+  local function hook13(inputs)
+    local y = dt.square(inputs[1])
+    return {y}
+  end
+  check.error("at least one input tensor to require", function() dt.autograd.gradcheck(hook13, {plain}) end)
+  check.tensor(x, "float64", {2}, {0.5, 2})
+end)();
+
+(function() -- 289 a function to check that fails
+  local x = dt.from_numbers({0.5, 2}, {size = {2}, dtype = "float64", requires_grad = true})
+  local function hook14(inputs)
+    error("not today")
+  end
+  check.error("not today", function() dt.autograd.gradcheck(hook14, {x}) end)
+end)();
+
+(function() -- 290 modules
   local net = dt.nn.Sequential()
   local linear = dt.nn.Linear(3, 2, {bias = false})
   local relu = dt.nn.ReLU()
@@ -2917,7 +2974,7 @@ end)();
   check.same(training, false)
 end)();
 
-(function() -- 289 a copy of a module
+(function() -- 291 a copy of a module
   local linear = dt.nn.Linear(2, 1, {bias = false})
   local weights = linear:parameters()
   local weight = dt.detach(weights[1])
@@ -2940,7 +2997,7 @@ end)();
   check.error("index 0 is out of range", function() stack:forward(x) end)
 end)();
 
-(function() -- 290 packed sequences through a layer
+(function() -- 292 packed sequences through a layer
   local long = dt.from_numbers({1, 2, 3}, {size = {3, 1}, dtype = "float32"})
   local short = dt.from_numbers({4}, {size = {1, 1}, dtype = "float32"})
   local data, batch_sizes, sorted_indices, unsorted_indices = dt.nn.utils.rnn.pack_sequence({short, long}, {enforce_sorted = false})
@@ -2958,7 +3015,7 @@ end)();
   check.error("RNN.forward takes 5 inputs, but 6 were given", function() rnn:forward_outputs({data, batch_sizes, sorted_indices, unsorted_indices, state, state}) end)
 end)();
 
-(function() -- 291 an optimizer
+(function() -- 293 an optimizer
   local x = dt.from_numbers({1, 2}, {size = {2}, dtype = "float32", requires_grad = true})
   local sgd = dt.optim.SGD({x}, {lr = 0.5})
   local schedule = dt.optim.lr_scheduler.StepLR(sgd, 1)
@@ -2976,7 +3033,7 @@ end)();
   check.same(rates, {0.05, 0.30000000000000004})
 end)();
 
-(function() -- 292 files
+(function() -- 294 files
   local x = dt.arange(0, 3)
   local y = dt.ones({2})
   dt.save_safetensors("some", {"a", "é"}, {x, y})
@@ -2985,15 +3042,15 @@ end)();
   check.tensor(tensors[1], "float32", {2}, {1, 1})
   local all = dt.safetensors_names("some")
   check.same(all, {"a", "é"})
-  local function hook7(done, total)
+  local function hook15(done, total)
     check.same(total, 8)
     return true
   end
-  check.error("save_safetensors: the progress function asked to stop after 0 of 8 bytes", function() dt.save_safetensors("some", {"c"}, {y}, {progress = hook7}) end)
-  local function hook8(done, total)
+  check.error("save_safetensors: the progress function asked to stop after 0 of 8 bytes", function() dt.save_safetensors("some", {"c"}, {y}, {progress = hook15}) end)
+  local function hook16(done, total)
     return false
   end
-  local again, whole = dt.load_safetensors("some", {progress = hook8})
+  local again, whole = dt.load_safetensors("some", {progress = hook16})
   check.same(again, {"a", "é"})
   check.same(#whole, 2)
   dt.save_safetensors(" 'odd'\"%s", {"a"}, {x})
@@ -3004,7 +3061,7 @@ end)();
   check.error("none", function() dt.safetensors_names("none") end)
 end)();
 
-(function() -- 293 absent where that is not the default
+(function() -- 295 absent where that is not the default
   local norm = dt.nn.BatchNorm1d(1, {momentum = false})
   local first = dt.from_numbers({1, 1, 1, 1}, {size = {4, 1}, dtype = "float32"})
   norm:forward(first)
@@ -3015,26 +3072,26 @@ end)();
   check.tensor(buffers[1], "float32", {1}, {2})
 end)();
 
-(function() -- 294 memory that runs out
-  local function hook9(bytes)
+(function() -- 296 memory that runs out
+  local function hook17(bytes)
     error("not today")
   end
-  dt.set_memory_hook(hook9)
+  dt.set_memory_hook(hook17)
   check.error("not today", function() dt.zeros({288230376151711744}) end)
-  local function hook10(bytes)
+  local function hook18(bytes)
     return true
   end
-  dt.set_memory_hook(hook10)
+  dt.set_memory_hook(hook18)
   check.error("you tried to allocate", function() dt.zeros({288230376151711744}) end)
-  local function hook11(bytes)
+  local function hook19(bytes)
     error("tomorrow")
   end
-  dt.set_memory_hook(hook11)
+  dt.set_memory_hook(hook19)
   dt.remove_memory_hook()
   check.error("you tried to allocate", function() dt.zeros({288230376151711744}) end)
 end)();
 
-(function() -- 295 garbage does not pile up
+(function() -- 297 garbage does not pile up
   dt.reset_peak_memory_stats()
   for _ = 1, 400 do
     dt.zeros({512, 512})
@@ -3045,7 +3102,7 @@ end)();
   check.same(peak < 314572800, true)
 end)();
 
-(function() -- 296 garbage does not pile up on any device
+(function() -- 298 garbage does not pile up on any device
   for _ = 1, 400 do
     dt.zeros({512, 512}, {device = "cuda:0"})
     dt.zeros({512, 512}, {device = "cuda:1"})

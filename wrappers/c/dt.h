@@ -179,6 +179,17 @@ static inline T_CustomBackward T_CUSTOM_BACKWARD(
   return c;
 }
 
+typedef struct T_TensorFunction {
+  dt_tensor_function fn;
+  void *user_data;
+  dt_drop drop;
+} T_TensorFunction;
+static inline T_TensorFunction T_TENSOR_FUNCTION(
+    dt_tensor_function fn, void *user_data, dt_drop drop) {
+  T_TensorFunction c = {fn, user_data, drop};
+  return c;
+}
+
 typedef struct T_LogHook {
   dt_log_hook fn;
   void *user_data;
@@ -4943,6 +4954,71 @@ static inline dt_tensor_list *T_do_custom_function(
 #define T_custom_function_with_(name, inputs, outputs, saved, backward, ...) \
   T_OPTIONS_(custom_function, \
     T_do_custom_function(name, inputs, outputs, saved, backward, &T_custom_function_o), __VA_ARGS__)
+
+/** T_gradcheck(func: callback, inputs: tensor?[], .eps: f64 = 1e-06, .atol: f64 = 1e-05, .rtol: f64
+ *     = 0.001, .nondet_tol: f64 = 0.0, .raise_exception: bool = true)
+ * Compares the gradients of a function with central finite differences, as
+ * torch.autograd.gradcheck in its slow mode. Some of its arguments would say nothing here: there
+ * is no forward mode, gradients always have the dtype of what they are of, and each backward
+ * begins at one output, so that the gradients of the others are absent. Whether all are right;
+ * false only without raise_exception. */
+typedef struct {
+  double eps;
+  double atol;
+  double rtol;
+  double nondet_tol;
+  int raise_exception;
+} T_gradcheck_options;
+static inline T_gradcheck_options T_gradcheck_defaults(void) {
+  T_gradcheck_options options = {1e-06, 1e-05, 0.001, 0.0, 1};
+  return options;
+}
+static inline int32_t T_do_gradcheck(
+    T_TensorFunction func, T_Tensors inputs, const T_gradcheck_options *options) {
+  int32_t result = 0;
+  if (T_stopped_()) { if (func.drop) func.drop(func.user_data); return result; }
+  T_check(dt_gradcheck(
+    func.fn, func.user_data, func.drop, inputs.p, inputs.n, options->eps, options->atol,
+    options->rtol, options->nondet_tol, options->raise_exception, &result));
+  return result;
+}
+#define T_gradcheck(...) T_gradcheck_with_(__VA_ARGS__, )
+#define T_gradcheck_with_(func, inputs, ...) \
+  T_OPTIONS_(gradcheck, \
+    T_do_gradcheck(func, inputs, &T_gradcheck_o), __VA_ARGS__)
+
+/** T_gradgradcheck(func: callback, inputs: tensor?[], .grad_outputs: tensor[] = [], .eps: f64 =
+ *     1e-06, .atol: f64 = 1e-05, .rtol: f64 = 0.001, .gen_non_contig_grad_outputs: bool = false,
+ *     .nondet_tol: f64 = 0.0, .raise_exception: bool = true)
+ * gradcheck of the gradients of a function: whether second derivatives are right, as
+ * torch.autograd.gradgradcheck. Whether all are right; false only without raise_exception. */
+typedef struct {
+  T_Tensors grad_outputs;
+  double eps;
+  double atol;
+  double rtol;
+  int gen_non_contig_grad_outputs;
+  double nondet_tol;
+  int raise_exception;
+} T_gradgradcheck_options;
+static inline T_gradgradcheck_options T_gradgradcheck_defaults(void) {
+  T_gradgradcheck_options options = {{NULL, 0}, 1e-06, 1e-05, 0.001, 0, 0.0, 1};
+  return options;
+}
+static inline int32_t T_do_gradgradcheck(
+    T_TensorFunction func, T_Tensors inputs, const T_gradgradcheck_options *options) {
+  int32_t result = 0;
+  if (T_stopped_()) { if (func.drop) func.drop(func.user_data); return result; }
+  T_check(dt_gradgradcheck(
+    func.fn, func.user_data, func.drop, inputs.p, inputs.n, options->grad_outputs.p,
+    options->grad_outputs.n, options->eps, options->atol, options->rtol,
+    options->gen_non_contig_grad_outputs, options->nondet_tol, options->raise_exception, &result));
+  return result;
+}
+#define T_gradgradcheck(...) T_gradgradcheck_with_(__VA_ARGS__, )
+#define T_gradgradcheck_with_(func, inputs, ...) \
+  T_OPTIONS_(gradgradcheck, \
+    T_do_gradgradcheck(func, inputs, &T_gradgradcheck_o), __VA_ARGS__)
 
 /** T_conv1d(input: tensor, weight: tensor, .bias: tensor? = absent, .stride: i64[1] = [1],
  *     .padding: i64[1] = [0], .dilation: i64[1] = [1], .groups: i64 = 1)

@@ -32,6 +32,7 @@ enum class Status : int32_t {
   kCancelled = 10,  // A progress callback asked to stop (dumbtorch.safetensors.CancelledError).
   kInternal = 11,  // A fault of the library's.
   kLinalgError = 12,  // A matrix is singular or not positive-definite, or an algorithm did not converge (Python: torch.linalg.LinAlgError).
+  kGradcheckError = 13,  // A gradient is not what finite differences say (Python: torch.autograd.GradcheckError).
 };
 
 // Element types.
@@ -237,6 +238,8 @@ struct MemoryStatsResult;
 using TensorHook = std::function<Tensor(const Tensor& grad)>;
 // The backward of a user's function: gives back one gradient per input, absent where there is none.
 using CustomBackward = std::function<std::vector<Tensor>(const std::vector<Tensor>& grads, const std::vector<Tensor>& saved)>;
+// A function of tensors, which gives the same for the same inputs.
+using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
 // Called with a message, on whichever thread is inside a call. No call can fail for it, so that
 // what it returns does not matter.
 using LogHook = std::function<void(LogLevel level, const std::string& message)>;
@@ -3633,6 +3636,14 @@ inline dt_status call_custom_backward(
     int64_t saved_n, dt_tensor_list **out) {
   return guarded([&] {
     auto r = (*static_cast<CustomBackward*>(user_data))(detail::aliases(grads, grads_n), detail::aliases(saved, saved_n));
+    *out = detail::give(r);
+  });
+}
+
+inline dt_status call_tensor_function(
+    void *user_data, dt_tensor *const *inputs, int64_t inputs_n, dt_tensor_list **out) {
+  return guarded([&] {
+    auto r = (*static_cast<TensorFunction*>(user_data))(detail::aliases(inputs, inputs_n));
     *out = detail::give(r);
   });
 }
@@ -13658,6 +13669,40 @@ inline std::vector<Tensor> custom_function(
     detail::box(std::move(backward)), detail::drop<CustomBackward>, dirty.data(), dirty.size(),
     &out));
   return detail::take_tensors(out);
+}
+
+// Compares the gradients of a function with central finite differences, as torch.autograd.gradcheck
+// in its slow mode. Some of its arguments would say nothing here: there is no forward mode,
+// gradients always have the dtype of what they are of, and each backward begins at one output, so
+// that the gradients of the others are absent. Whether all are right; false only without
+// raise_exception.
+inline bool gradcheck(
+    TensorFunction func, const TensorRefs& inputs, double eps = 1e-06, double atol = 1e-05,
+    double rtol = 0.001, double nondet_tol = 0.0, bool raise_exception = true) {
+  const bool func_given = static_cast<bool>(func);
+  int32_t out = 0;
+  detail::check(dt_gradcheck(
+    func_given ? detail::call_tensor_function : nullptr, detail::box(std::move(func)),
+    detail::drop<TensorFunction>, inputs.data(), inputs.size(), eps, atol, rtol, nondet_tol,
+    raise_exception, &out));
+  return out != 0;
+}
+
+// gradcheck of the gradients of a function: whether second derivatives are right, as
+// torch.autograd.gradgradcheck. Whether all are right; false only without raise_exception.
+inline bool gradgradcheck(
+    TensorFunction func, const TensorRefs& inputs, const TensorRefs& grad_outputs = {},
+    double eps = 1e-06, double atol = 1e-05, double rtol = 0.001,
+    bool gen_non_contig_grad_outputs = false, double nondet_tol = 0.0,
+    bool raise_exception = true) {
+  const bool func_given = static_cast<bool>(func);
+  int32_t out = 0;
+  detail::check(dt_gradgradcheck(
+    func_given ? detail::call_tensor_function : nullptr, detail::box(std::move(func)),
+    detail::drop<TensorFunction>, inputs.data(), inputs.size(), grad_outputs.data(),
+    grad_outputs.size(), eps, atol, rtol, gen_non_contig_grad_outputs, nondet_tol, raise_exception,
+    &out));
+  return out != 0;
 }
 
 // Makes backward fail when a gradient is NaN, naming the operation that made it.

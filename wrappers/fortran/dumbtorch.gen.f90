@@ -48,6 +48,7 @@ integer, parameter, public :: status_callback = 9
 integer, parameter, public :: status_cancelled = 10
 integer, parameter, public :: status_internal = 11
 integer, parameter, public :: status_linalg_error = 12
+integer, parameter, public :: status_gradcheck_error = 13
 ! Element types.
 integer, parameter, public :: dtype_float32 = 1
 integer, parameter, public :: dtype_float64 = 2
@@ -372,6 +373,14 @@ subroutine dt_custom_backward(grads, saved, out)
   import dt_tensor, int64
   type(dt_tensor), dimension(:), intent(in) :: grads
   type(dt_tensor), dimension(:), intent(in) :: saved
+  type(dt_tensor), allocatable, dimension(:), intent(out) :: out
+end subroutine
+end interface
+! A function of tensors, which gives the same for the same inputs.
+abstract interface
+subroutine dt_tensor_function(inputs, out)
+  import dt_tensor, int64
+  type(dt_tensor), dimension(:), intent(in) :: inputs
   type(dt_tensor), allocatable, dimension(:), intent(out) :: out
 end subroutine
 end interface
@@ -1123,6 +1132,14 @@ end interface
 public :: custom_function
 interface custom_function
   procedure dt_custom_function
+end interface
+public :: gradcheck
+interface gradcheck
+  procedure dt_gradcheck
+end interface
+public :: gradgradcheck
+interface gradgradcheck
+  procedure dt_gradgradcheck
 end interface
 public :: conv1d
 interface conv1d
@@ -9066,6 +9083,65 @@ function dt_custom_function(name, inputs, outputs, saved, backward, dirty, stat,
   end block
   call dtf_end(f)
 end function
+! gradcheck: Compares the gradients of a function with central finite differences, as
+! torch.autograd.gradcheck in its slow mode. Some of its arguments would say nothing here: there is
+! no forward mode, gradients always have the dtype of what they are of, and each backward begins at
+! one output, so that the gradients of the others are absent. Whether all are right; false only
+! without raise_exception.
+function dt_gradcheck(func, inputs, eps, atol, rtol, nondet_tol, raise_exception, stat, errmsg) result(out)
+  procedure(dt_tensor_function) :: func
+  type(dt_tensor), intent(in) :: inputs(:)
+  real(real64), intent(in), optional :: eps
+  real(real64), intent(in), optional :: atol
+  real(real64), intent(in), optional :: rtol
+  real(real64), intent(in), optional :: nondet_tol
+  logical, intent(in), optional :: raise_exception
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  logical :: out
+  type(frame) :: f
+  call dtf_begin(f, 184)
+  call dtf_give(f, 0, transfer(c_funloc(func), 0_int64))
+  call dtf_give(f, 1, handle_of(inputs))
+  if (present(eps)) call dtf_give(f, 2, eps)
+  if (present(atol)) call dtf_give(f, 3, atol)
+  if (present(rtol)) call dtf_give(f, 4, rtol)
+  if (present(nondet_tol)) call dtf_give(f, 5, nondet_tol)
+  if (present(raise_exception)) call dtf_give(f, 6, raise_exception)
+  call run(f, stat, errmsg)
+  call dtf_take(f, 0, out)
+  call dtf_end(f)
+end function
+! gradgradcheck: gradcheck of the gradients of a function: whether second derivatives are right, as
+! torch.autograd.gradgradcheck. Whether all are right; false only without raise_exception.
+function dt_gradgradcheck(func, inputs, grad_outputs, eps, atol, rtol, gen_non_contig_grad_outputs, nondet_tol, raise_exception, stat, errmsg) result(out)
+  procedure(dt_tensor_function) :: func
+  type(dt_tensor), intent(in) :: inputs(:)
+  type(dt_tensor), intent(in), optional :: grad_outputs(:)
+  real(real64), intent(in), optional :: eps
+  real(real64), intent(in), optional :: atol
+  real(real64), intent(in), optional :: rtol
+  logical, intent(in), optional :: gen_non_contig_grad_outputs
+  real(real64), intent(in), optional :: nondet_tol
+  logical, intent(in), optional :: raise_exception
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  logical :: out
+  type(frame) :: f
+  call dtf_begin(f, 185)
+  call dtf_give(f, 0, transfer(c_funloc(func), 0_int64))
+  call dtf_give(f, 1, handle_of(inputs))
+  if (present(grad_outputs)) call dtf_give(f, 2, handle_of(grad_outputs))
+  if (present(eps)) call dtf_give(f, 3, eps)
+  if (present(atol)) call dtf_give(f, 4, atol)
+  if (present(rtol)) call dtf_give(f, 5, rtol)
+  if (present(gen_non_contig_grad_outputs)) call dtf_give(f, 6, gen_non_contig_grad_outputs)
+  if (present(nondet_tol)) call dtf_give(f, 7, nondet_tol)
+  if (present(raise_exception)) call dtf_give(f, 8, raise_exception)
+  call run(f, stat, errmsg)
+  call dtf_take(f, 0, out)
+  call dtf_end(f)
+end function
 ! conv1d: 1-d convolution (cross-correlation, as everywhere in deep learning): [batch,
 ! out_channels, length], where length is (size + 2 * padding - dilation * (kernel - 1) - 1) /
 ! stride + 1, rounded down.
@@ -9081,7 +9157,7 @@ function dt_conv1d(input, weight, bias, stride, padding, dilation, groups, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 184)
+  call dtf_begin(f, 186)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9106,7 +9182,7 @@ function dt_conv1d_padding(input, weight, bias, stride, padding, dilation, group
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 185)
+  call dtf_begin(f, 187)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9134,7 +9210,7 @@ function dt_conv_transpose1d(input, weight, bias, stride, padding, output_paddin
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 186)
+  call dtf_begin(f, 188)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9162,7 +9238,7 @@ function dt_conv2d(input, weight, bias, stride, padding, dilation, groups, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 187)
+  call dtf_begin(f, 189)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9187,7 +9263,7 @@ function dt_conv2d_padding(input, weight, bias, stride, padding, dilation, group
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 188)
+  call dtf_begin(f, 190)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9215,7 +9291,7 @@ function dt_conv_transpose2d(input, weight, bias, stride, padding, output_paddin
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 189)
+  call dtf_begin(f, 191)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9243,7 +9319,7 @@ function dt_conv3d(input, weight, bias, stride, padding, dilation, groups, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 190)
+  call dtf_begin(f, 192)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9268,7 +9344,7 @@ function dt_conv3d_padding(input, weight, bias, stride, padding, dilation, group
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 191)
+  call dtf_begin(f, 193)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9297,7 +9373,7 @@ function dt_conv_transpose3d(input, weight, bias, stride, padding, output_paddin
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 192)
+  call dtf_begin(f, 194)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9321,7 +9397,7 @@ function dt_empty(size, dtype, device, requires_grad, memory_format, stat, errms
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 193)
+  call dtf_begin(f, 195)
   call dtf_give(f, 0, size)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9342,7 +9418,7 @@ function dt_empty_strided(size, stride, dtype, device, requires_grad, stat, errm
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 194)
+  call dtf_begin(f, 196)
   call dtf_give(f, 0, size)
   call dtf_give(f, 1, stride)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9365,7 +9441,7 @@ function dt_new_empty_strided(input, size, stride, dtype, device, requires_grad,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 195)
+  call dtf_begin(f, 197)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -9386,7 +9462,7 @@ function dt_zeros(size, dtype, device, requires_grad, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 196)
+  call dtf_begin(f, 198)
   call dtf_give(f, 0, size)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9405,7 +9481,7 @@ function dt_ones(size, dtype, device, requires_grad, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 197)
+  call dtf_begin(f, 199)
   call dtf_give(f, 0, size)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9425,7 +9501,7 @@ function dt_full(size, fill_value, dtype, device, requires_grad, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 198)
+  call dtf_begin(f, 200)
   call dtf_give(f, 0, size)
   call give(f, 1, fill_value)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9447,7 +9523,7 @@ function dt_arange(start, end, step, dtype, device, requires_grad, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 199)
+  call dtf_begin(f, 201)
   call give(f, 0, start)
   call give(f, 1, end)
   if (present(step)) call give(f, 2, step)
@@ -9470,7 +9546,7 @@ function dt_linspace(start, end, steps, dtype, device, requires_grad, stat, errm
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 200)
+  call dtf_begin(f, 202)
   call give(f, 0, start)
   call give(f, 1, end)
   call dtf_give(f, 2, steps)
@@ -9494,7 +9570,7 @@ function dt_logspace(start, end, steps, base, dtype, device, requires_grad, stat
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 201)
+  call dtf_begin(f, 203)
   call give(f, 0, start)
   call give(f, 1, end)
   call dtf_give(f, 2, steps)
@@ -9517,7 +9593,7 @@ function dt_eye(n, m, dtype, device, requires_grad, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 202)
+  call dtf_begin(f, 204)
   call dtf_give(f, 0, n)
   if (present(m)) call dtf_give(f, 1, m)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9537,7 +9613,7 @@ function dt_scalar_tensor(s, dtype, device, requires_grad, stat, errmsg) result(
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 203)
+  call dtf_begin(f, 205)
   call give(f, 0, s)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9557,7 +9633,7 @@ function dt_empty_like(input, dtype, device, requires_grad, memory_format, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 204)
+  call dtf_begin(f, 206)
   call dtf_give(f, 0, handle_of(input))
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9578,7 +9654,7 @@ function dt_zeros_like(input, dtype, device, requires_grad, memory_format, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 205)
+  call dtf_begin(f, 207)
   call dtf_give(f, 0, handle_of(input))
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9599,7 +9675,7 @@ function dt_ones_like(input, dtype, device, requires_grad, memory_format, stat, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 206)
+  call dtf_begin(f, 208)
   call dtf_give(f, 0, handle_of(input))
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9621,7 +9697,7 @@ function dt_full_like(input, fill_value, dtype, device, requires_grad, memory_fo
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 207)
+  call dtf_begin(f, 209)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, fill_value)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9643,7 +9719,7 @@ function dt_new_empty(input, size, dtype, device, requires_grad, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 208)
+  call dtf_begin(f, 210)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9664,7 +9740,7 @@ function dt_new_zeros(input, size, dtype, device, requires_grad, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 209)
+  call dtf_begin(f, 211)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9685,7 +9761,7 @@ function dt_new_ones(input, size, dtype, device, requires_grad, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 210)
+  call dtf_begin(f, 212)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9707,7 +9783,7 @@ function dt_new_full(input, size, fill_value, dtype, device, requires_grad, stat
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 211)
+  call dtf_begin(f, 213)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call give(f, 2, fill_value)
@@ -9729,7 +9805,7 @@ function dt_from_numbers(data, size, dtype, device, requires_grad, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 212)
+  call dtf_begin(f, 214)
   call dtf_give(f, 0, data)
   if (present(size)) call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9748,7 +9824,7 @@ function dt_from_bools(data, size, device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 213)
+  call dtf_begin(f, 215)
   call dtf_give(f, 0, data)
   if (present(size)) call dtf_give(f, 1, size)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9767,7 +9843,7 @@ function dt_from_ints(data, size, dtype, device, requires_grad, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 214)
+  call dtf_begin(f, 216)
   call dtf_give(f, 0, data)
   if (present(size)) call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9785,7 +9861,7 @@ function dt_to_ints(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 215)
+  call dtf_begin(f, 217)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -9800,7 +9876,7 @@ function dt_to_numbers(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 216)
+  call dtf_begin(f, 218)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -9815,7 +9891,7 @@ function dt_clone(input, memory_format, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 217)
+  call dtf_begin(f, 219)
   call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call run(f, stat, errmsg)
@@ -9834,7 +9910,7 @@ function dt_to(input, device, dtype, non_blocking, copy, memory_format, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 218)
+  call dtf_begin(f, 220)
   call dtf_give(f, 0, handle_of(input))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9853,7 +9929,7 @@ function dt_cpu(input, memory_format, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 219)
+  call dtf_begin(f, 221)
   call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call run(f, stat, errmsg)
@@ -9870,7 +9946,7 @@ function dt_cuda(input, device, non_blocking, memory_format, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 220)
+  call dtf_begin(f, 222)
   call dtf_give(f, 0, handle_of(input))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(non_blocking)) call dtf_give(f, 2, non_blocking)
@@ -9887,7 +9963,7 @@ function dt_contiguous(input, memory_format, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 221)
+  call dtf_begin(f, 223)
   call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call run(f, stat, errmsg)
@@ -9902,7 +9978,7 @@ subroutine dt_copy_(input, src, non_blocking, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 222)
+  call dtf_begin(f, 224)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   if (present(non_blocking)) call dtf_give(f, 2, non_blocking)
@@ -9916,7 +9992,7 @@ subroutine dt_fill_(input, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 223)
+  call dtf_begin(f, 225)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, value)
   call run(f, stat, errmsg)
@@ -9928,7 +10004,7 @@ subroutine dt_zero_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 224)
+  call dtf_begin(f, 226)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -9940,7 +10016,7 @@ function dt_dataset_new(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_dataset) :: out
   type(frame) :: f
-  call dtf_begin(f, 225)
+  call dtf_begin(f, 227)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -9953,7 +10029,7 @@ function dt_dataset_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 226)
+  call dtf_begin(f, 228)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -9972,7 +10048,7 @@ function dt_data_loader_new(dataset, batch_size, shuffle, drop_last, num_workers
   character(*), intent(inout), optional :: errmsg
   type(dt_data_loader) :: out
   type(frame) :: f
-  call dtf_begin(f, 227)
+  call dtf_begin(f, 229)
   call dtf_give(f, 0, handle_of(dataset))
   if (present(batch_size)) call dtf_give(f, 1, batch_size)
   if (present(shuffle)) call dtf_give(f, 2, shuffle)
@@ -9991,7 +10067,7 @@ function dt_data_loader_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 228)
+  call dtf_begin(f, 230)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -10003,7 +10079,7 @@ subroutine dt_data_loader_start(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 229)
+  call dtf_begin(f, 231)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10016,7 +10092,7 @@ function dt_data_loader_next(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 230)
+  call dtf_begin(f, 232)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -10034,7 +10110,7 @@ function dt_read_idx(path, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 231)
+  call dtf_begin(f, 233)
   call dtf_give(f, 0, path)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -10049,7 +10125,7 @@ subroutine dt_save_safetensors(path, names, tensors, progress, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 232)
+  call dtf_begin(f, 234)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -10066,7 +10142,7 @@ subroutine dt_load_safetensors_bytes(data, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 233)
+  call dtf_begin(f, 235)
   call dtf_give(f, 0, data)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
@@ -10090,7 +10166,7 @@ subroutine dt_load_safetensors(path, names, tensors, only, progress, stat, errms
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 234)
+  call dtf_begin(f, 236)
   call dtf_give(f, 0, path)
   if (present(only)) call dtf_give(f, 1, only)
   if (present(progress)) call dtf_give(f, 2, transfer(c_funloc(progress), 0_int64))
@@ -10112,7 +10188,7 @@ function dt_safetensors_names(path, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 235)
+  call dtf_begin(f, 237)
   call dtf_give(f, 0, path)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out(f%taken(1)))
@@ -10129,7 +10205,7 @@ subroutine dt_save_checkpoint(path, names, tensors, progress, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 236)
+  call dtf_begin(f, 238)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -10148,7 +10224,7 @@ subroutine dt_load_checkpoint(path, names, tensors, only, progress, stat, errmsg
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 237)
+  call dtf_begin(f, 239)
   call dtf_give(f, 0, path)
   if (present(only)) call dtf_give(f, 1, only)
   if (present(progress)) call dtf_give(f, 2, transfer(c_funloc(progress), 0_int64))
@@ -10170,7 +10246,7 @@ function dt_checkpoint_names(path, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 238)
+  call dtf_begin(f, 240)
   call dtf_give(f, 0, path)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out(f%taken(1)))
@@ -10185,7 +10261,7 @@ subroutine dt_save_archive(path, names, records, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 239)
+  call dtf_begin(f, 241)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(records))
@@ -10200,7 +10276,7 @@ function dt_archive_bytes(names, records, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 240)
+  call dtf_begin(f, 242)
   call dtf_give(f, 0, names)
   call dtf_give(f, 1, handle_of(records))
   call run(f, stat, errmsg)
@@ -10216,7 +10292,7 @@ subroutine dt_load_archive(path, names, records, mmap, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: records
   type(frame) :: f
-  call dtf_begin(f, 241)
+  call dtf_begin(f, 243)
   call dtf_give(f, 0, path)
   if (present(mmap)) call dtf_give(f, 1, mmap)
   call run(f, stat, errmsg)
@@ -10238,7 +10314,7 @@ subroutine dt_load_archive_bytes(data, names, records, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: records
   type(frame) :: f
-  call dtf_begin(f, 242)
+  call dtf_begin(f, 244)
   call dtf_give(f, 0, data)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
@@ -10258,7 +10334,7 @@ subroutine dt_save_npy(path, array, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 243)
+  call dtf_begin(f, 245)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, handle_of(array))
   call run(f, stat, errmsg)
@@ -10271,7 +10347,7 @@ function dt_load_npy(path, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 244)
+  call dtf_begin(f, 246)
   call dtf_give(f, 0, path)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -10285,7 +10361,7 @@ subroutine dt_save_npz(path, names, arrays, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 245)
+  call dtf_begin(f, 247)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(arrays))
@@ -10301,7 +10377,7 @@ subroutine dt_load_npz(path, names, arrays, only, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: arrays
   type(frame) :: f
-  call dtf_begin(f, 246)
+  call dtf_begin(f, 248)
   call dtf_give(f, 0, path)
   if (present(only)) call dtf_give(f, 1, only)
   call run(f, stat, errmsg)
@@ -10332,7 +10408,7 @@ subroutine dt_read_csv(path, values, names, labels, columns, delimiter, header, 
   character(:), allocatable, dimension(:), intent(out) :: names
   character(:), allocatable, dimension(:), intent(out) :: labels
   type(frame) :: f
-  call dtf_begin(f, 247)
+  call dtf_begin(f, 249)
   call dtf_give(f, 0, path)
   if (present(columns)) call dtf_give(f, 1, columns)
   if (present(delimiter)) call dtf_give(f, 2, delimiter)
@@ -10354,7 +10430,7 @@ function dt_cuda_device_count(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 248)
+  call dtf_begin(f, 250)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -10365,7 +10441,7 @@ function dt_cuda_reason(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 249)
+  call dtf_begin(f, 251)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
   call dtf_take(f, 0, out)
@@ -10377,7 +10453,7 @@ function dt_cuda_current_device(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 250)
+  call dtf_begin(f, 252)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -10388,7 +10464,7 @@ subroutine dt_cuda_set_device(index, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 251)
+  call dtf_begin(f, 253)
   call dtf_give(f, 0, index)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10401,7 +10477,7 @@ function dt_device_from_text(text, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 252)
+  call dtf_begin(f, 254)
   call dtf_give(f, 0, text)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -10415,7 +10491,7 @@ function dt_device_name(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 253)
+  call dtf_begin(f, 255)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -10430,7 +10506,7 @@ subroutine dt_device_capability(device, major, minor, stat, errmsg)
   integer(int64), intent(out) :: major
   integer(int64), intent(out) :: minor
   type(frame) :: f
-  call dtf_begin(f, 254)
+  call dtf_begin(f, 256)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, major)
@@ -10449,7 +10525,7 @@ subroutine dt_get_device_properties(device, name, major, minor, multi_processor_
   integer(int64), intent(out) :: multi_processor_count
   integer(int64), intent(out) :: total_memory
   type(frame) :: f
-  call dtf_begin(f, 255)
+  call dtf_begin(f, 257)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: name)
@@ -10471,7 +10547,7 @@ subroutine dt_device_memory(device, free, total, peak_allocated, peak_reserved, 
   integer(int64), intent(out) :: peak_allocated
   integer(int64), intent(out) :: peak_reserved
   type(frame) :: f
-  call dtf_begin(f, 256)
+  call dtf_begin(f, 258)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, free)
@@ -10487,7 +10563,7 @@ subroutine dt_reset_peak_memory_stats(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 257)
+  call dtf_begin(f, 259)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10500,7 +10576,7 @@ subroutine dt_set_tf32(matmul, convolution, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 258)
+  call dtf_begin(f, 260)
   call dtf_give(f, 0, matmul)
   call dtf_give(f, 1, convolution)
   call run(f, stat, errmsg)
@@ -10513,7 +10589,7 @@ subroutine dt_get_tf32(matmul, convolution, stat, errmsg)
   logical, intent(out) :: matmul
   logical, intent(out) :: convolution
   type(frame) :: f
-  call dtf_begin(f, 259)
+  call dtf_begin(f, 261)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, matmul)
   call dtf_take(f, 1, convolution)
@@ -10529,7 +10605,7 @@ subroutine dt_set_deterministic(enabled, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 260)
+  call dtf_begin(f, 262)
   call dtf_give(f, 0, enabled)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10540,7 +10616,7 @@ function dt_get_deterministic(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 261)
+  call dtf_begin(f, 263)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -10552,7 +10628,7 @@ function dt_tensor_pin_memory(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 262)
+  call dtf_begin(f, 264)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -10565,7 +10641,7 @@ function dt_tensor_is_pinned(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 263)
+  call dtf_begin(f, 265)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -10579,7 +10655,7 @@ function dt_stream_new(device, priority, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_stream) :: out
   type(frame) :: f
-  call dtf_begin(f, 264)
+  call dtf_begin(f, 266)
   if (present(device)) call dtf_give(f, 0, device)
   if (present(priority)) call dtf_give(f, 1, priority)
   call run(f, stat, errmsg)
@@ -10594,7 +10670,7 @@ function dt_stream_external(device, native, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_stream) :: out
   type(frame) :: f
-  call dtf_begin(f, 265)
+  call dtf_begin(f, 267)
   call dtf_give(f, 0, device)
   call dtf_give(f, 1, native)
   call run(f, stat, errmsg)
@@ -10608,7 +10684,7 @@ function dt_current_stream(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_stream) :: out
   type(frame) :: f
-  call dtf_begin(f, 266)
+  call dtf_begin(f, 268)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -10621,7 +10697,7 @@ function dt_default_stream(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_stream) :: out
   type(frame) :: f
-  call dtf_begin(f, 267)
+  call dtf_begin(f, 269)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -10634,7 +10710,7 @@ function dt_stream_device(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 268)
+  call dtf_begin(f, 270)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -10649,7 +10725,7 @@ function dt_stream_native(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 269)
+  call dtf_begin(f, 271)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -10662,7 +10738,7 @@ subroutine dt_set_stream(device, stream, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 270)
+  call dtf_begin(f, 272)
   call dtf_give(f, 0, device)
   if (present(stream)) call dtf_give(f, 1, handle_of(stream))
   call run(f, stat, errmsg)
@@ -10674,7 +10750,7 @@ subroutine dt_stream_synchronize(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 271)
+  call dtf_begin(f, 273)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10686,7 +10762,7 @@ function dt_stream_query(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 272)
+  call dtf_begin(f, 274)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -10700,7 +10776,7 @@ subroutine dt_tensor_record_stream(input, stream, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 273)
+  call dtf_begin(f, 275)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(stream))
   call run(f, stat, errmsg)
@@ -10714,7 +10790,7 @@ function dt_event_new(device, timing, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_event) :: out
   type(frame) :: f
-  call dtf_begin(f, 274)
+  call dtf_begin(f, 276)
   if (present(device)) call dtf_give(f, 0, device)
   if (present(timing)) call dtf_give(f, 1, timing)
   call run(f, stat, errmsg)
@@ -10728,7 +10804,7 @@ function dt_event_device(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 275)
+  call dtf_begin(f, 277)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -10742,7 +10818,7 @@ subroutine dt_event_record(self, stream, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 276)
+  call dtf_begin(f, 278)
   call dtf_give(f, 0, handle_of(self))
   if (present(stream)) call dtf_give(f, 1, handle_of(stream))
   call run(f, stat, errmsg)
@@ -10755,7 +10831,7 @@ subroutine dt_event_wait(self, device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 277)
+  call dtf_begin(f, 279)
   call dtf_give(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   call run(f, stat, errmsg)
@@ -10767,7 +10843,7 @@ subroutine dt_event_synchronize(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 278)
+  call dtf_begin(f, 280)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10779,7 +10855,7 @@ function dt_event_query(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 279)
+  call dtf_begin(f, 281)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -10793,7 +10869,7 @@ function dt_event_elapsed_time(self, end, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 280)
+  call dtf_begin(f, 282)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(end))
   call run(f, stat, errmsg)
@@ -10807,7 +10883,7 @@ function dt_graph_new(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_graph) :: out
   type(frame) :: f
-  call dtf_begin(f, 281)
+  call dtf_begin(f, 283)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -10821,7 +10897,7 @@ subroutine dt_graph_begin(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 282)
+  call dtf_begin(f, 284)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10832,7 +10908,7 @@ subroutine dt_graph_end(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 283)
+  call dtf_begin(f, 285)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10843,7 +10919,7 @@ subroutine dt_graph_abandon(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 284)
+  call dtf_begin(f, 286)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10855,7 +10931,7 @@ subroutine dt_graph_replay(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 285)
+  call dtf_begin(f, 287)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10866,7 +10942,7 @@ function dt_is_capturing(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 286)
+  call dtf_begin(f, 288)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -10880,7 +10956,7 @@ function dt_linalg_cholesky(input, upper, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 287)
+  call dtf_begin(f, 289)
   call dtf_give(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   call run(f, stat, errmsg)
@@ -10898,7 +10974,7 @@ subroutine dt_linalg_cholesky_ex(input, L, info, upper, check_errors, stat, errm
   type(dt_tensor), intent(inout) :: L
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
-  call dtf_begin(f, 288)
+  call dtf_begin(f, 290)
   call dtf_give(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   if (present(check_errors)) call dtf_give(f, 2, check_errors)
@@ -10915,7 +10991,7 @@ function dt_cholesky(input, upper, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 289)
+  call dtf_begin(f, 291)
   call dtf_give(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   call run(f, stat, errmsg)
@@ -10931,7 +11007,7 @@ function dt_cholesky_solve(input, input2, upper, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 290)
+  call dtf_begin(f, 292)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(input2))
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -10947,7 +11023,7 @@ function dt_cholesky_inverse(input, upper, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 291)
+  call dtf_begin(f, 293)
   call dtf_give(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   call run(f, stat, errmsg)
@@ -10964,7 +11040,7 @@ subroutine dt_linalg_lu_factor(A, LU, pivots, pivot, stat, errmsg)
   type(dt_tensor), intent(inout) :: LU
   type(dt_tensor), intent(inout) :: pivots
   type(frame) :: f
-  call dtf_begin(f, 292)
+  call dtf_begin(f, 294)
   call dtf_give(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   call run(f, stat, errmsg)
@@ -10984,7 +11060,7 @@ subroutine dt_linalg_lu_factor_ex(A, LU, pivots, info, pivot, check_errors, stat
   type(dt_tensor), intent(inout) :: pivots
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
-  call dtf_begin(f, 293)
+  call dtf_begin(f, 295)
   call dtf_give(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   if (present(check_errors)) call dtf_give(f, 2, check_errors)
@@ -11005,7 +11081,7 @@ subroutine dt_linalg_lu(A, P, L, U, pivot, stat, errmsg)
   type(dt_tensor), intent(inout) :: L
   type(dt_tensor), intent(inout) :: U
   type(frame) :: f
-  call dtf_begin(f, 294)
+  call dtf_begin(f, 296)
   call dtf_give(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   call run(f, stat, errmsg)
@@ -11026,7 +11102,7 @@ subroutine dt_lu_unpack(LU_data, LU_pivots, P, L, U, unpack_data, unpack_pivots,
   type(dt_tensor), intent(inout) :: L
   type(dt_tensor), intent(inout) :: U
   type(frame) :: f
-  call dtf_begin(f, 295)
+  call dtf_begin(f, 297)
   call dtf_give(f, 0, handle_of(LU_data))
   call dtf_give(f, 1, handle_of(LU_pivots))
   if (present(unpack_data)) call dtf_give(f, 2, unpack_data)
@@ -11048,7 +11124,7 @@ function dt_linalg_lu_solve(LU, pivots, B, left, adjoint, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 296)
+  call dtf_begin(f, 298)
   call dtf_give(f, 0, handle_of(LU))
   call dtf_give(f, 1, handle_of(pivots))
   call dtf_give(f, 2, handle_of(B))
@@ -11067,7 +11143,7 @@ function dt_lu_solve(input, LU_data, LU_pivots, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 297)
+  call dtf_begin(f, 299)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(LU_data))
   call dtf_give(f, 2, handle_of(LU_pivots))
@@ -11085,7 +11161,7 @@ function dt_linalg_solve(A, B, left, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 298)
+  call dtf_begin(f, 300)
   call dtf_give(f, 0, handle_of(A))
   call dtf_give(f, 1, handle_of(B))
   if (present(left)) call dtf_give(f, 2, left)
@@ -11105,7 +11181,7 @@ subroutine dt_linalg_solve_ex(A, B, result, info, left, check_errors, stat, errm
   type(dt_tensor), intent(inout) :: result
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
-  call dtf_begin(f, 299)
+  call dtf_begin(f, 301)
   call dtf_give(f, 0, handle_of(A))
   call dtf_give(f, 1, handle_of(B))
   if (present(left)) call dtf_give(f, 2, left)
@@ -11127,7 +11203,7 @@ function dt_linalg_solve_triangular(input, B, upper, left, unitriangular, stat, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 300)
+  call dtf_begin(f, 302)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(B))
   call dtf_give(f, 2, upper)
@@ -11149,7 +11225,7 @@ subroutine dt_triangular_solve(input, A, solution, cloned_coefficient, upper, tr
   type(dt_tensor), intent(inout) :: solution
   type(dt_tensor), intent(inout) :: cloned_coefficient
   type(frame) :: f
-  call dtf_begin(f, 301)
+  call dtf_begin(f, 303)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(A))
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -11167,7 +11243,7 @@ function dt_linalg_inv(A, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 302)
+  call dtf_begin(f, 304)
   call dtf_give(f, 0, handle_of(A))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11180,7 +11256,7 @@ function dt_inverse(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 303)
+  call dtf_begin(f, 305)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11196,7 +11272,7 @@ subroutine dt_linalg_inv_ex(A, inverse, info, check_errors, stat, errmsg)
   type(dt_tensor), intent(inout) :: inverse
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
-  call dtf_begin(f, 304)
+  call dtf_begin(f, 306)
   call dtf_give(f, 0, handle_of(A))
   if (present(check_errors)) call dtf_give(f, 1, check_errors)
   call run(f, stat, errmsg)
@@ -11211,7 +11287,7 @@ function dt_linalg_det(A, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 305)
+  call dtf_begin(f, 307)
   call dtf_give(f, 0, handle_of(A))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11224,7 +11300,7 @@ function dt_det(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 306)
+  call dtf_begin(f, 308)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11238,7 +11314,7 @@ subroutine dt_linalg_slogdet(A, sign, logabsdet, stat, errmsg)
   type(dt_tensor), intent(inout) :: sign
   type(dt_tensor), intent(inout) :: logabsdet
   type(frame) :: f
-  call dtf_begin(f, 307)
+  call dtf_begin(f, 309)
   call dtf_give(f, 0, handle_of(A))
   call run(f, stat, errmsg)
   call hold(sign, f%taken(0))
@@ -11253,7 +11329,7 @@ subroutine dt_slogdet(input, sign, logabsdet, stat, errmsg)
   type(dt_tensor), intent(inout) :: sign
   type(dt_tensor), intent(inout) :: logabsdet
   type(frame) :: f
-  call dtf_begin(f, 308)
+  call dtf_begin(f, 310)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(sign, f%taken(0))
@@ -11267,7 +11343,7 @@ function dt_logdet(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 309)
+  call dtf_begin(f, 311)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11282,7 +11358,7 @@ subroutine dt_linalg_qr(A, Q, R, mode, stat, errmsg)
   type(dt_tensor), intent(inout) :: Q
   type(dt_tensor), intent(inout) :: R
   type(frame) :: f
-  call dtf_begin(f, 310)
+  call dtf_begin(f, 312)
   call dtf_give(f, 0, handle_of(A))
   if (present(mode)) call dtf_give(f, 1, mode)
   call run(f, stat, errmsg)
@@ -11299,7 +11375,7 @@ subroutine dt_geqrf(input, a, tau, stat, errmsg)
   type(dt_tensor), intent(inout) :: a
   type(dt_tensor), intent(inout) :: tau
   type(frame) :: f
-  call dtf_begin(f, 311)
+  call dtf_begin(f, 313)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(a, f%taken(0))
@@ -11314,7 +11390,7 @@ function dt_linalg_householder_product(input, tau, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 312)
+  call dtf_begin(f, 314)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tau))
   call run(f, stat, errmsg)
@@ -11329,7 +11405,7 @@ function dt_orgqr(input, input2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 313)
+  call dtf_begin(f, 315)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(input2))
   call run(f, stat, errmsg)
@@ -11347,7 +11423,7 @@ function dt_ormqr(input, input2, input3, left, transpose, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 314)
+  call dtf_begin(f, 316)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(input2))
   call dtf_give(f, 2, handle_of(input3))
@@ -11367,7 +11443,7 @@ subroutine dt_linalg_eigh(input, eigenvalues, eigenvectors, UPLO, stat, errmsg)
   type(dt_tensor), intent(inout) :: eigenvalues
   type(dt_tensor), intent(inout) :: eigenvectors
   type(frame) :: f
-  call dtf_begin(f, 315)
+  call dtf_begin(f, 317)
   call dtf_give(f, 0, handle_of(input))
   if (present(UPLO)) call dtf_give(f, 1, UPLO)
   call run(f, stat, errmsg)
@@ -11383,7 +11459,7 @@ function dt_linalg_eigvalsh(input, UPLO, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 316)
+  call dtf_begin(f, 318)
   call dtf_give(f, 0, handle_of(input))
   if (present(UPLO)) call dtf_give(f, 1, UPLO)
   call run(f, stat, errmsg)
@@ -11401,7 +11477,7 @@ subroutine dt_linalg_svd(A, U, S, Vh, full_matrices, driver, stat, errmsg)
   type(dt_tensor), intent(inout) :: S
   type(dt_tensor), intent(inout) :: Vh
   type(frame) :: f
-  call dtf_begin(f, 317)
+  call dtf_begin(f, 319)
   call dtf_give(f, 0, handle_of(A))
   if (present(full_matrices)) call dtf_give(f, 1, full_matrices)
   if (present(driver)) call dtf_give(f, 2, driver)
@@ -11419,7 +11495,7 @@ function dt_linalg_svdvals(A, driver, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 318)
+  call dtf_begin(f, 320)
   call dtf_give(f, 0, handle_of(A))
   if (present(driver)) call dtf_give(f, 1, driver)
   call run(f, stat, errmsg)
@@ -11437,7 +11513,7 @@ subroutine dt_svd(input, U, S, V, some, compute_uv, stat, errmsg)
   type(dt_tensor), intent(inout) :: S
   type(dt_tensor), intent(inout) :: V
   type(frame) :: f
-  call dtf_begin(f, 319)
+  call dtf_begin(f, 321)
   call dtf_give(f, 0, handle_of(input))
   if (present(some)) call dtf_give(f, 1, some)
   if (present(compute_uv)) call dtf_give(f, 2, compute_uv)
@@ -11457,7 +11533,7 @@ function dt_linalg_pinv(input, atol, rtol, hermitian, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 320)
+  call dtf_begin(f, 322)
   call dtf_give(f, 0, handle_of(input))
   if (present(atol)) call give(f, 1, atol)
   if (present(rtol)) call give(f, 2, rtol)
@@ -11476,7 +11552,7 @@ function dt_linalg_matrix_rank(input, atol, rtol, hermitian, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 321)
+  call dtf_begin(f, 323)
   call dtf_give(f, 0, handle_of(input))
   if (present(atol)) call give(f, 1, atol)
   if (present(rtol)) call give(f, 2, rtol)
@@ -11499,7 +11575,7 @@ subroutine dt_linalg_lstsq(input, b, solution, residuals, rank, singular_values,
   type(dt_tensor), intent(inout) :: rank
   type(dt_tensor), intent(inout) :: singular_values
   type(frame) :: f
-  call dtf_begin(f, 322)
+  call dtf_begin(f, 324)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(b))
   if (present(rcond)) call dtf_give(f, 2, rcond)
@@ -11520,7 +11596,7 @@ function dt_linalg_cond(input, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 323)
+  call dtf_begin(f, 325)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call give(f, 1, p)
   call run(f, stat, errmsg)
@@ -11535,7 +11611,7 @@ function dt_linalg_cond_named(input, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 324)
+  call dtf_begin(f, 326)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call run(f, stat, errmsg)
@@ -11549,7 +11625,7 @@ function dt_linalg_matrix_exp(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 325)
+  call dtf_begin(f, 327)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11562,7 +11638,7 @@ function dt_matrix_exp(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 326)
+  call dtf_begin(f, 328)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11577,7 +11653,7 @@ function dt_linalg_tensorinv(input, ind, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 327)
+  call dtf_begin(f, 329)
   call dtf_give(f, 0, handle_of(input))
   if (present(ind)) call dtf_give(f, 1, ind)
   call run(f, stat, errmsg)
@@ -11593,7 +11669,7 @@ function dt_linalg_tensorsolve(input, other, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 328)
+  call dtf_begin(f, 330)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -11613,7 +11689,7 @@ function dt_rotary_embedding(input, positions, base, interleaved, stat, errmsg) 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 329)
+  call dtf_begin(f, 331)
   call dtf_give(f, 0, handle_of(input))
   if (present(positions)) call dtf_give(f, 1, handle_of(positions))
   if (present(base)) call dtf_give(f, 2, base)
@@ -11632,7 +11708,7 @@ function dt_sinusoidal_embedding(positions, embedding_dim, base, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 330)
+  call dtf_begin(f, 332)
   call dtf_give(f, 0, handle_of(positions))
   call dtf_give(f, 1, embedding_dim)
   if (present(base)) call dtf_give(f, 2, base)
@@ -11650,7 +11726,7 @@ function dt_top_k_top_p_filtering(logits, top_k, top_p, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 331)
+  call dtf_begin(f, 333)
   call dtf_give(f, 0, handle_of(logits))
   if (present(top_k)) call dtf_give(f, 1, top_k)
   if (present(top_p)) call dtf_give(f, 2, top_p)
@@ -11670,7 +11746,7 @@ function dt_sample_logits(logits, temperature, top_k, top_p, generator, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 332)
+  call dtf_begin(f, 334)
   call dtf_give(f, 0, handle_of(logits))
   if (present(temperature)) call dtf_give(f, 1, temperature)
   if (present(top_k)) call dtf_give(f, 2, top_k)
@@ -11688,7 +11764,7 @@ function dt_kv_cache_new(capacity, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_kv_cache) :: out
   type(frame) :: f
-  call dtf_begin(f, 333)
+  call dtf_begin(f, 335)
   if (present(capacity)) call dtf_give(f, 0, capacity)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11706,7 +11782,7 @@ subroutine dt_kv_cache_update(self, key, value, keys, values, stat, errmsg)
   type(dt_tensor), intent(inout) :: keys
   type(dt_tensor), intent(inout) :: values
   type(frame) :: f
-  call dtf_begin(f, 334)
+  call dtf_begin(f, 336)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(key))
   call dtf_give(f, 2, handle_of(value))
@@ -11722,7 +11798,7 @@ function dt_kv_cache_length(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 335)
+  call dtf_begin(f, 337)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -11736,7 +11812,7 @@ subroutine dt_kv_cache_truncate(self, length, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 336)
+  call dtf_begin(f, 338)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, length)
   call run(f, stat, errmsg)
@@ -11752,7 +11828,7 @@ subroutine dt_kv_cache_follow(self, place, seen, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 337)
+  call dtf_begin(f, 339)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(place))
   call dtf_give(f, 2, handle_of(seen))
@@ -11766,7 +11842,7 @@ subroutine dt_kv_cache_settle(self, length, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 338)
+  call dtf_begin(f, 340)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, length)
   call run(f, stat, errmsg)
@@ -11779,7 +11855,7 @@ function dt_kv_cache_place(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 339)
+  call dtf_begin(f, 341)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11792,7 +11868,7 @@ function dt_kv_cache_seen(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 340)
+  call dtf_begin(f, 342)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11826,7 +11902,7 @@ function dt_kv_cache_decoder_block(self, input, heads, norm1_weight, norm1_bias,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 341)
+  call dtf_begin(f, 343)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(input))
   call dtf_give(f, 2, heads)
@@ -11857,7 +11933,7 @@ function dt_amp_unscale_(grads, scale, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 342)
+  call dtf_begin(f, 344)
   call dtf_give(f, 0, handle_of(grads))
   call dtf_give(f, 1, handle_of(scale))
   call run(f, stat, errmsg)
@@ -11876,7 +11952,7 @@ subroutine dt_amp_update_scale_(scale, growth_tracker, found_inf, growth_factor,
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 343)
+  call dtf_begin(f, 345)
   call dtf_give(f, 0, handle_of(scale))
   call dtf_give(f, 1, handle_of(growth_tracker))
   call dtf_give(f, 2, handle_of(found_inf))
@@ -11896,7 +11972,7 @@ function dt_grad_scaler_new(init_scale, growth_factor, backoff_factor, growth_in
   character(*), intent(inout), optional :: errmsg
   type(dt_grad_scaler) :: out
   type(frame) :: f
-  call dtf_begin(f, 344)
+  call dtf_begin(f, 346)
   if (present(init_scale)) call dtf_give(f, 0, init_scale)
   if (present(growth_factor)) call dtf_give(f, 1, growth_factor)
   if (present(backoff_factor)) call dtf_give(f, 2, backoff_factor)
@@ -11913,7 +11989,7 @@ function dt_grad_scaler_scale(self, outputs, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 345)
+  call dtf_begin(f, 347)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(outputs))
   call run(f, stat, errmsg)
@@ -11928,7 +12004,7 @@ subroutine dt_grad_scaler_unscale_(self, optimizer, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 346)
+  call dtf_begin(f, 348)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(optimizer))
   call run(f, stat, errmsg)
@@ -11942,7 +12018,7 @@ subroutine dt_grad_scaler_step(self, optimizer, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 347)
+  call dtf_begin(f, 349)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(optimizer))
   call run(f, stat, errmsg)
@@ -11956,7 +12032,7 @@ subroutine dt_grad_scaler_update(self, new_scale, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 348)
+  call dtf_begin(f, 350)
   call dtf_give(f, 0, handle_of(self))
   if (present(new_scale)) call dtf_give(f, 1, new_scale)
   call run(f, stat, errmsg)
@@ -11970,7 +12046,7 @@ function dt_grad_scaler_get_state(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 349)
+  call dtf_begin(f, 351)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11983,7 +12059,7 @@ subroutine dt_grad_scaler_set_state(self, state, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 350)
+  call dtf_begin(f, 352)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(state))
   call run(f, stat, errmsg)
@@ -11998,7 +12074,7 @@ function dt_index(input, indices, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 351)
+  call dtf_begin(f, 353)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call run(f, stat, errmsg)
@@ -12015,7 +12091,7 @@ function dt_index_put(input, indices, values, accumulate, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 352)
+  call dtf_begin(f, 354)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, handle_of(values))
@@ -12033,7 +12109,7 @@ subroutine dt_index_put_(input, indices, values, accumulate, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 353)
+  call dtf_begin(f, 355)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, handle_of(values))
@@ -12050,7 +12126,7 @@ function dt_index_select(input, dim, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 354)
+  call dtf_begin(f, 356)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12069,7 +12145,7 @@ function dt_index_add(input, dim, index, source, alpha, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 355)
+  call dtf_begin(f, 357)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12089,7 +12165,7 @@ subroutine dt_index_add_(input, dim, index, source, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 356)
+  call dtf_begin(f, 358)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12108,7 +12184,7 @@ function dt_gather(input, dim, index, sparse_grad, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 357)
+  call dtf_begin(f, 359)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12128,7 +12204,7 @@ function dt_scatter(input, dim, index, src, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 358)
+  call dtf_begin(f, 360)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12146,7 +12222,7 @@ subroutine dt_scatter_(input, dim, index, src, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 359)
+  call dtf_begin(f, 361)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12164,7 +12240,7 @@ function dt_scatter_add(input, dim, index, src, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 360)
+  call dtf_begin(f, 362)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12182,7 +12258,7 @@ subroutine dt_scatter_add_(input, dim, index, src, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 361)
+  call dtf_begin(f, 363)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12203,7 +12279,7 @@ function dt_scatter_reduce(input, dim, index, src, reduce, include_self, stat, e
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 362)
+  call dtf_begin(f, 364)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12225,7 +12301,7 @@ subroutine dt_scatter_reduce_(input, dim, index, src, reduce, include_self, stat
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 363)
+  call dtf_begin(f, 365)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12247,7 +12323,7 @@ function dt_index_reduce(input, dim, index, source, reduce, include_self, stat, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 364)
+  call dtf_begin(f, 366)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12269,7 +12345,7 @@ subroutine dt_index_reduce_(input, dim, index, source, reduce, include_self, sta
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 365)
+  call dtf_begin(f, 367)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12289,7 +12365,7 @@ function dt_index_fill(input, dim, index, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 366)
+  call dtf_begin(f, 368)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12307,7 +12383,7 @@ subroutine dt_index_fill_(input, dim, index, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 367)
+  call dtf_begin(f, 369)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12325,7 +12401,7 @@ function dt_index_copy(input, dim, index, source, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 368)
+  call dtf_begin(f, 370)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12343,7 +12419,7 @@ subroutine dt_index_copy_(input, dim, index, source, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 369)
+  call dtf_begin(f, 371)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12361,7 +12437,7 @@ function dt_masked_scatter(input, mask, source, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 370)
+  call dtf_begin(f, 372)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call dtf_give(f, 2, handle_of(source))
@@ -12377,7 +12453,7 @@ subroutine dt_masked_scatter_(input, mask, source, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 371)
+  call dtf_begin(f, 373)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call dtf_give(f, 2, handle_of(source))
@@ -12392,7 +12468,7 @@ function dt_take(input, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 372)
+  call dtf_begin(f, 374)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(index))
   call run(f, stat, errmsg)
@@ -12408,7 +12484,7 @@ function dt_take_along_dim(input, indices, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 373)
+  call dtf_begin(f, 375)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12426,7 +12502,7 @@ function dt_put(input, index, source, accumulate, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 374)
+  call dtf_begin(f, 376)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(index))
   call dtf_give(f, 2, handle_of(source))
@@ -12444,7 +12520,7 @@ subroutine dt_put_(input, index, source, accumulate, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 375)
+  call dtf_begin(f, 377)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(index))
   call dtf_give(f, 2, handle_of(source))
@@ -12462,7 +12538,7 @@ function dt_nonzero_static(input, size, fill_value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 376)
+  call dtf_begin(f, 378)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(fill_value)) call dtf_give(f, 2, fill_value)
@@ -12478,7 +12554,7 @@ function dt_masked_select(input, mask, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 377)
+  call dtf_begin(f, 379)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call run(f, stat, errmsg)
@@ -12492,7 +12568,7 @@ function dt_nonzero(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 378)
+  call dtf_begin(f, 380)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -12506,7 +12582,7 @@ function dt_one_hot(input, num_classes, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 379)
+  call dtf_begin(f, 381)
   call dtf_give(f, 0, handle_of(input))
   if (present(num_classes)) call dtf_give(f, 1, num_classes)
   call run(f, stat, errmsg)
@@ -12521,7 +12597,7 @@ function dt_tril(input, diagonal, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 380)
+  call dtf_begin(f, 382)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call run(f, stat, errmsg)
@@ -12535,7 +12611,7 @@ subroutine dt_tril_(input, diagonal, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 381)
+  call dtf_begin(f, 383)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call run(f, stat, errmsg)
@@ -12549,7 +12625,7 @@ function dt_triu(input, diagonal, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 382)
+  call dtf_begin(f, 384)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call run(f, stat, errmsg)
@@ -12563,7 +12639,7 @@ subroutine dt_triu_(input, diagonal, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 383)
+  call dtf_begin(f, 385)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call run(f, stat, errmsg)
@@ -12578,7 +12654,7 @@ function dt_at(input, index, tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 384)
+  call dtf_begin(f, 386)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, index)
   if (present(tensors)) call dtf_give(f, 2, handle_of(tensors))
@@ -12595,7 +12671,7 @@ subroutine dt_set_at(input, index, value, tensors, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 385)
+  call dtf_begin(f, 387)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, index)
   call give(f, 2, value)
@@ -12617,7 +12693,7 @@ function dt_segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 386)
+  call dtf_begin(f, 388)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, reduce)
   if (present(lengths)) call dtf_give(f, 2, handle_of(lengths))
@@ -12638,7 +12714,7 @@ function dt_calculate_gain(nonlinearity, param, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 387)
+  call dtf_begin(f, 389)
   call dtf_give(f, 0, nonlinearity)
   if (present(param)) call dtf_give(f, 1, param)
   call run(f, stat, errmsg)
@@ -12654,7 +12730,7 @@ subroutine dt_calculate_fan_in_and_fan_out(tensor, fan_in, fan_out, stat, errmsg
   integer(int64), intent(out) :: fan_in
   integer(int64), intent(out) :: fan_out
   type(frame) :: f
-  call dtf_begin(f, 388)
+  call dtf_begin(f, 390)
   call dtf_give(f, 0, handle_of(tensor))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, fan_in)
@@ -12667,7 +12743,7 @@ subroutine dt_eye_(tensor, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 389)
+  call dtf_begin(f, 391)
   call dtf_give(f, 0, handle_of(tensor))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -12679,7 +12755,7 @@ subroutine dt_dirac_(tensor, groups, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 390)
+  call dtf_begin(f, 392)
   call dtf_give(f, 0, handle_of(tensor))
   if (present(groups)) call dtf_give(f, 1, groups)
   call run(f, stat, errmsg)
@@ -12694,7 +12770,7 @@ subroutine dt_xavier_uniform_(tensor, gain, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 391)
+  call dtf_begin(f, 393)
   call dtf_give(f, 0, handle_of(tensor))
   if (present(gain)) call dtf_give(f, 1, gain)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -12710,7 +12786,7 @@ subroutine dt_xavier_normal_(tensor, gain, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 392)
+  call dtf_begin(f, 394)
   call dtf_give(f, 0, handle_of(tensor))
   if (present(gain)) call dtf_give(f, 1, gain)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -12728,7 +12804,7 @@ subroutine dt_kaiming_uniform_(tensor, a, mode, nonlinearity, generator, stat, e
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 393)
+  call dtf_begin(f, 395)
   call dtf_give(f, 0, handle_of(tensor))
   if (present(a)) call dtf_give(f, 1, a)
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -12748,7 +12824,7 @@ subroutine dt_kaiming_normal_(tensor, a, mode, nonlinearity, generator, stat, er
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 394)
+  call dtf_begin(f, 396)
   call dtf_give(f, 0, handle_of(tensor))
   if (present(a)) call dtf_give(f, 1, a)
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -12769,7 +12845,7 @@ subroutine dt_trunc_normal_(tensor, mean, std, a, b, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 395)
+  call dtf_begin(f, 397)
   call dtf_give(f, 0, handle_of(tensor))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -12788,7 +12864,7 @@ subroutine dt_orthogonal_(tensor, gain, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 396)
+  call dtf_begin(f, 398)
   call dtf_give(f, 0, handle_of(tensor))
   if (present(gain)) call dtf_give(f, 1, gain)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -12805,7 +12881,7 @@ subroutine dt_sparse_(tensor, sparsity, std, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 397)
+  call dtf_begin(f, 399)
   call dtf_give(f, 0, handle_of(tensor))
   call dtf_give(f, 1, sparsity)
   if (present(std)) call dtf_give(f, 2, std)
@@ -12821,7 +12897,7 @@ function dt_matmul(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 398)
+  call dtf_begin(f, 400)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -12836,7 +12912,7 @@ function dt_mm(input, mat2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 399)
+  call dtf_begin(f, 401)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat2))
   call run(f, stat, errmsg)
@@ -12851,7 +12927,7 @@ function dt_bmm(input, mat2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 400)
+  call dtf_begin(f, 402)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat2))
   call run(f, stat, errmsg)
@@ -12860,46 +12936,6 @@ function dt_bmm(input, mat2, stat, errmsg) result(out)
 end function
 ! baddbmm: beta * input + alpha * (batch1 @ batch2), matrix by matrix.
 function dt_baddbmm(input, batch1, batch2, beta, alpha, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  type(dt_tensor), intent(in) :: batch1
-  type(dt_tensor), intent(in) :: batch2
-  class(*), intent(in), optional :: beta
-  class(*), intent(in), optional :: alpha
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 401)
-  call dtf_give(f, 0, handle_of(input))
-  call dtf_give(f, 1, handle_of(batch1))
-  call dtf_give(f, 2, handle_of(batch2))
-  if (present(beta)) call give(f, 3, beta)
-  if (present(alpha)) call give(f, 4, alpha)
-  call run(f, stat, errmsg)
-  call hold(out, f%taken(0))
-  call dtf_end(f)
-end function
-! baddbmm_: In-place version of `baddbmm`.
-subroutine dt_baddbmm_(input, batch1, batch2, beta, alpha, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  type(dt_tensor), intent(in) :: batch1
-  type(dt_tensor), intent(in) :: batch2
-  class(*), intent(in), optional :: beta
-  class(*), intent(in), optional :: alpha
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(frame) :: f
-  call dtf_begin(f, 402)
-  call dtf_give(f, 0, handle_of(input))
-  call dtf_give(f, 1, handle_of(batch1))
-  call dtf_give(f, 2, handle_of(batch2))
-  if (present(beta)) call give(f, 3, beta)
-  if (present(alpha)) call give(f, 4, alpha)
-  call run(f, stat, errmsg)
-  call dtf_end(f)
-end subroutine
-! addbmm: beta * input + alpha * the sum of batch1 @ batch2 over the batch.
-function dt_addbmm(input, batch1, batch2, beta, alpha, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: batch1
   type(dt_tensor), intent(in) :: batch2
@@ -12919,8 +12955,8 @@ function dt_addbmm(input, batch1, batch2, beta, alpha, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! addbmm_: In-place version of `addbmm`.
-subroutine dt_addbmm_(input, batch1, batch2, beta, alpha, stat, errmsg)
+! baddbmm_: In-place version of `baddbmm`.
+subroutine dt_baddbmm_(input, batch1, batch2, beta, alpha, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: batch1
   type(dt_tensor), intent(in) :: batch2
@@ -12938,6 +12974,46 @@ subroutine dt_addbmm_(input, batch1, batch2, beta, alpha, stat, errmsg)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
+! addbmm: beta * input + alpha * the sum of batch1 @ batch2 over the batch.
+function dt_addbmm(input, batch1, batch2, beta, alpha, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: batch1
+  type(dt_tensor), intent(in) :: batch2
+  class(*), intent(in), optional :: beta
+  class(*), intent(in), optional :: alpha
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 405)
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(batch1))
+  call dtf_give(f, 2, handle_of(batch2))
+  if (present(beta)) call give(f, 3, beta)
+  if (present(alpha)) call give(f, 4, alpha)
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
+  call dtf_end(f)
+end function
+! addbmm_: In-place version of `addbmm`.
+subroutine dt_addbmm_(input, batch1, batch2, beta, alpha, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: batch1
+  type(dt_tensor), intent(in) :: batch2
+  class(*), intent(in), optional :: beta
+  class(*), intent(in), optional :: alpha
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 406)
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(batch1))
+  call dtf_give(f, 2, handle_of(batch2))
+  if (present(beta)) call give(f, 3, beta)
+  if (present(alpha)) call give(f, 4, alpha)
+  call run(f, stat, errmsg)
+  call dtf_end(f)
+end subroutine
 ! mv: Product of a matrix [n, k] and a vector [k]: [n].
 function dt_mv(input, vec, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
@@ -12946,7 +13022,7 @@ function dt_mv(input, vec, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 405)
+  call dtf_begin(f, 407)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec))
   call run(f, stat, errmsg)
@@ -12964,7 +13040,7 @@ function dt_addmv(input, mat, vec, beta, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 406)
+  call dtf_begin(f, 408)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat))
   call dtf_give(f, 2, handle_of(vec))
@@ -12984,7 +13060,7 @@ subroutine dt_addmv_(input, mat, vec, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 407)
+  call dtf_begin(f, 409)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat))
   call dtf_give(f, 2, handle_of(vec))
@@ -13001,7 +13077,7 @@ function dt_vdot(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 408)
+  call dtf_begin(f, 410)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -13016,7 +13092,7 @@ function dt_dot(input, tensor, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 409)
+  call dtf_begin(f, 411)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tensor))
   call run(f, stat, errmsg)
@@ -13034,7 +13110,7 @@ function dt_addmm(input, mat1, mat2, beta, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 410)
+  call dtf_begin(f, 412)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat1))
   call dtf_give(f, 2, handle_of(mat2))
@@ -13054,7 +13130,7 @@ subroutine dt_addmm_(input, mat1, mat2, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 411)
+  call dtf_begin(f, 413)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat1))
   call dtf_give(f, 2, handle_of(mat2))
@@ -13071,7 +13147,7 @@ function dt_outer(input, vec2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 412)
+  call dtf_begin(f, 414)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec2))
   call run(f, stat, errmsg)
@@ -13089,7 +13165,7 @@ function dt_addr(input, vec1, vec2, beta, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 413)
+  call dtf_begin(f, 415)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec1))
   call dtf_give(f, 2, handle_of(vec2))
@@ -13109,7 +13185,7 @@ subroutine dt_addr_(input, vec1, vec2, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 414)
+  call dtf_begin(f, 416)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec1))
   call dtf_give(f, 2, handle_of(vec2))
@@ -13127,7 +13203,7 @@ function dt_inner(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 415)
+  call dtf_begin(f, 417)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -13143,7 +13219,7 @@ function dt_cross(input, other, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 416)
+  call dtf_begin(f, 418)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13159,7 +13235,7 @@ function dt_kron(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 417)
+  call dtf_begin(f, 419)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -13175,7 +13251,7 @@ function dt_einsum(equation, operands, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 418)
+  call dtf_begin(f, 420)
   call dtf_give(f, 0, equation)
   call dtf_give(f, 1, handle_of(operands))
   call run(f, stat, errmsg)
@@ -13191,7 +13267,7 @@ function dt_tensordot(a, b, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 419)
+  call dtf_begin(f, 421)
   call dtf_give(f, 0, handle_of(a))
   call dtf_give(f, 1, handle_of(b))
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -13209,7 +13285,7 @@ function dt_tensordot_dims(a, b, dims_a, dims_b, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 420)
+  call dtf_begin(f, 422)
   call dtf_give(f, 0, handle_of(a))
   call dtf_give(f, 1, handle_of(b))
   call dtf_give(f, 2, dims_a)
@@ -13228,7 +13304,7 @@ function dt_bilinear(input1, input2, weight, bias, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 421)
+  call dtf_begin(f, 423)
   call dtf_give(f, 0, handle_of(input1))
   call dtf_give(f, 1, handle_of(input2))
   call dtf_give(f, 2, handle_of(weight))
@@ -13245,7 +13321,7 @@ function dt_linalg_matmul(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 422)
+  call dtf_begin(f, 424)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -13260,7 +13336,7 @@ function dt_matrix_power(input, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 423)
+  call dtf_begin(f, 425)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call run(f, stat, errmsg)
@@ -13275,7 +13351,7 @@ function dt_linalg_multi_dot(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 424)
+  call dtf_begin(f, 426)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -13288,7 +13364,7 @@ function dt_chain_matmul(matrices, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 425)
+  call dtf_begin(f, 427)
   call dtf_give(f, 0, handle_of(matrices))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -13301,7 +13377,7 @@ function dt_trace(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 426)
+  call dtf_begin(f, 428)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -13317,7 +13393,7 @@ function dt_linalg_diagonal(A, offset, dim1, dim2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 427)
+  call dtf_begin(f, 429)
   call dtf_give(f, 0, handle_of(A))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -13335,7 +13411,7 @@ function dt_linalg_cross(input, other, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 428)
+  call dtf_begin(f, 430)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13352,7 +13428,7 @@ function dt_linalg_vecdot(x, y, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 429)
+  call dtf_begin(f, 431)
   call dtf_give(f, 0, handle_of(x))
   call dtf_give(f, 1, handle_of(y))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13371,7 +13447,7 @@ function dt_linalg_vector_norm(input, ord, dim, keepdim, dtype, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 430)
+  call dtf_begin(f, 432)
   call dtf_give(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13392,7 +13468,7 @@ function dt_linalg_matrix_norm(input, ord, dim, keepdim, dtype, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 431)
+  call dtf_begin(f, 433)
   call dtf_give(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13411,7 +13487,7 @@ function dt_nuclear_norm(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 432)
+  call dtf_begin(f, 434)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -13430,7 +13506,7 @@ function dt_linalg_norm(input, ord, dim, keepdim, dtype, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 433)
+  call dtf_begin(f, 435)
   call dtf_give(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13450,7 +13526,7 @@ function dt_cosine_similarity(x1, x2, dim, eps, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 434)
+  call dtf_begin(f, 436)
   call dtf_give(f, 0, handle_of(x1))
   call dtf_give(f, 1, handle_of(x2))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13470,7 +13546,7 @@ function dt_pairwise_distance(x1, x2, p, eps, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 435)
+  call dtf_begin(f, 437)
   call dtf_give(f, 0, handle_of(x1))
   call dtf_give(f, 1, handle_of(x2))
   if (present(p)) call dtf_give(f, 2, p)
@@ -13489,7 +13565,7 @@ function dt_dist(input, other, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 436)
+  call dtf_begin(f, 438)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(p)) call give(f, 2, p)
@@ -13507,7 +13583,7 @@ function dt_cdist(x1, x2, p, compute_mode, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 437)
+  call dtf_begin(f, 439)
   call dtf_give(f, 0, handle_of(x1))
   call dtf_give(f, 1, handle_of(x2))
   if (present(p)) call dtf_give(f, 2, p)
@@ -13525,7 +13601,7 @@ function dt_pdist(input, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 438)
+  call dtf_begin(f, 440)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   call run(f, stat, errmsg)
@@ -13542,7 +13618,7 @@ function dt_renorm(input, p, dim, maxnorm, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 439)
+  call dtf_begin(f, 441)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
@@ -13560,7 +13636,7 @@ subroutine dt_renorm_(input, p, dim, maxnorm, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 440)
+  call dtf_begin(f, 442)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
@@ -13578,7 +13654,7 @@ function dt_vander(x, N, increasing, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 441)
+  call dtf_begin(f, 443)
   call dtf_give(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   if (present(increasing)) call dtf_give(f, 2, increasing)
@@ -13595,7 +13671,7 @@ function dt_linalg_vander(x, N, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 442)
+  call dtf_begin(f, 444)
   call dtf_give(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   call run(f, stat, errmsg)
@@ -13612,7 +13688,7 @@ function dt_mse_loss(input, target, reduction, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 443)
+  call dtf_begin(f, 445)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13631,7 +13707,7 @@ function dt_l1_loss(input, target, reduction, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 444)
+  call dtf_begin(f, 446)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13651,7 +13727,7 @@ function dt_smooth_l1_loss(input, target, reduction, beta, stat, errmsg) result(
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 445)
+  call dtf_begin(f, 447)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13671,7 +13747,7 @@ function dt_huber_loss(input, target, reduction, delta, weight, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 446)
+  call dtf_begin(f, 448)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13691,7 +13767,7 @@ function dt_kl_div(input, target, reduction, log_target, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 447)
+  call dtf_begin(f, 449)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13713,7 +13789,7 @@ function dt_poisson_nll_loss(input, target, log_input, full, eps, reduction, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 448)
+  call dtf_begin(f, 450)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(log_input)) call dtf_give(f, 2, log_input)
@@ -13737,7 +13813,7 @@ function dt_gaussian_nll_loss(input, target, var, full, eps, reduction, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 449)
+  call dtf_begin(f, 451)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   call give(f, 2, var)
@@ -13757,7 +13833,7 @@ function dt_soft_margin_loss(input, target, reduction, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 450)
+  call dtf_begin(f, 452)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13776,7 +13852,7 @@ function dt_hinge_embedding_loss(input, target, margin, reduction, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 451)
+  call dtf_begin(f, 453)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(margin)) call dtf_give(f, 2, margin)
@@ -13796,7 +13872,7 @@ function dt_margin_ranking_loss(input1, input2, target, margin, reduction, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 452)
+  call dtf_begin(f, 454)
   call dtf_give(f, 0, handle_of(input1))
   call dtf_give(f, 1, handle_of(input2))
   call dtf_give(f, 2, handle_of(target))
@@ -13818,7 +13894,7 @@ function dt_cosine_embedding_loss(input1, input2, target, margin, reduction, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 453)
+  call dtf_begin(f, 455)
   call dtf_give(f, 0, handle_of(input1))
   call dtf_give(f, 1, handle_of(input2))
   call dtf_give(f, 2, handle_of(target))
@@ -13842,7 +13918,7 @@ function dt_triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 454)
+  call dtf_begin(f, 456)
   call dtf_give(f, 0, handle_of(anchor))
   call dtf_give(f, 1, handle_of(positive))
   call dtf_give(f, 2, handle_of(negative))
@@ -13868,7 +13944,7 @@ function dt_multi_margin_loss(input, target, p, margin, weight, reduction, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 455)
+  call dtf_begin(f, 457)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(p)) call dtf_give(f, 2, p)
@@ -13889,7 +13965,7 @@ function dt_multilabel_margin_loss(input, target, reduction, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 456)
+  call dtf_begin(f, 458)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13907,7 +13983,7 @@ function dt_multilabel_soft_margin_loss(input, target, weight, reduction, stat, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 457)
+  call dtf_begin(f, 459)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -13927,7 +14003,7 @@ function dt_nll_loss(input, target, weight, ignore_index, reduction, stat, errms
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 458)
+  call dtf_begin(f, 460)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -13953,7 +14029,7 @@ function dt_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 459)
+  call dtf_begin(f, 461)
   call dtf_give(f, 0, handle_of(log_probs))
   call dtf_give(f, 1, handle_of(targets))
   call dtf_give(f, 2, handle_of(input_lengths))
@@ -13977,7 +14053,7 @@ function dt_cross_entropy(input, target, weight, ignore_index, reduction, label_
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 460)
+  call dtf_begin(f, 462)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -14004,7 +14080,7 @@ function dt_linear_cross_entropy(input, linear_weight, target, linear_bias, weig
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 461)
+  call dtf_begin(f, 463)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(linear_weight))
   call dtf_give(f, 2, handle_of(target))
@@ -14028,7 +14104,7 @@ function dt_binary_cross_entropy(input, target, weight, reduction, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 462)
+  call dtf_begin(f, 464)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -14048,7 +14124,7 @@ function dt_binary_cross_entropy_with_logits(input, target, weight, reduction, p
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 463)
+  call dtf_begin(f, 465)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -14067,7 +14143,7 @@ function dt_module_forward(self, input, target, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 464)
+  call dtf_begin(f, 466)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(input))
   if (present(target)) call dtf_give(f, 2, handle_of(target))
@@ -14083,7 +14159,7 @@ function dt_module_forward_inputs(self, inputs, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 465)
+  call dtf_begin(f, 467)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call run(f, stat, errmsg)
@@ -14099,7 +14175,7 @@ function dt_module_forward_outputs(self, inputs, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 466)
+  call dtf_begin(f, 468)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call run(f, stat, errmsg)
@@ -14128,7 +14204,7 @@ function dt_module_generate(self, tokens, count, temperature, top_k, top_p, gene
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 467)
+  call dtf_begin(f, 469)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(tokens))
   call dtf_give(f, 2, count)
@@ -14147,7 +14223,7 @@ function dt_module_kind(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 468)
+  call dtf_begin(f, 470)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -14162,7 +14238,7 @@ subroutine dt_module_train(self, mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 469)
+  call dtf_begin(f, 471)
   call dtf_give(f, 0, handle_of(self))
   if (present(mode)) call dtf_give(f, 1, mode)
   call run(f, stat, errmsg)
@@ -14175,7 +14251,7 @@ function dt_module_is_training(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 470)
+  call dtf_begin(f, 472)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -14190,7 +14266,7 @@ function dt_module_clone(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 471)
+  call dtf_begin(f, 473)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -14204,7 +14280,7 @@ function dt_module_parameters(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 472)
+  call dtf_begin(f, 474)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -14224,7 +14300,7 @@ subroutine dt_module_named_parameters(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 473)
+  call dtf_begin(f, 475)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
@@ -14245,7 +14321,7 @@ subroutine dt_module_named_buffers(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 474)
+  call dtf_begin(f, 476)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
@@ -14267,7 +14343,7 @@ subroutine dt_module_state_dict(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 475)
+  call dtf_begin(f, 477)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
@@ -14289,7 +14365,7 @@ subroutine dt_module_load_state_dict(self, names, tensors, strict, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 476)
+  call dtf_begin(f, 478)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -14304,7 +14380,7 @@ subroutine dt_module_save(self, path, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 477)
+  call dtf_begin(f, 479)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   call run(f, stat, errmsg)
@@ -14318,7 +14394,7 @@ subroutine dt_module_load(self, path, strict, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 478)
+  call dtf_begin(f, 480)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   if (present(strict)) call dtf_give(f, 2, strict)
@@ -14334,7 +14410,7 @@ subroutine dt_module_to(self, device, dtype, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 479)
+  call dtf_begin(f, 481)
   call dtf_give(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -14347,7 +14423,7 @@ subroutine dt_module_cpu(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 480)
+  call dtf_begin(f, 482)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -14359,7 +14435,7 @@ subroutine dt_module_cuda(self, device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 481)
+  call dtf_begin(f, 483)
   call dtf_give(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   call run(f, stat, errmsg)
@@ -14372,7 +14448,7 @@ subroutine dt_module_zero_grad(self, set_to_none, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 482)
+  call dtf_begin(f, 484)
   call dtf_give(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
   call run(f, stat, errmsg)
@@ -14385,7 +14461,7 @@ subroutine dt_module_requires_grad_(self, requires_grad, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 483)
+  call dtf_begin(f, 485)
   call dtf_give(f, 0, handle_of(self))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call run(f, stat, errmsg)
@@ -14398,7 +14474,7 @@ function dt_module_children_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 484)
+  call dtf_begin(f, 486)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -14412,7 +14488,7 @@ function dt_module_child(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 485)
+  call dtf_begin(f, 487)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call run(f, stat, errmsg)
@@ -14427,7 +14503,7 @@ function dt_module_new(kind, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 486)
+  call dtf_begin(f, 488)
   call dtf_give(f, 0, kind)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -14441,7 +14517,7 @@ subroutine dt_module_register_parameter(self, name, param, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 487)
+  call dtf_begin(f, 489)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, handle_of(param))
@@ -14456,7 +14532,7 @@ subroutine dt_module_register_buffer(self, name, buffer, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 488)
+  call dtf_begin(f, 490)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, handle_of(buffer))
@@ -14471,7 +14547,7 @@ subroutine dt_module_register_module(self, name, child, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 489)
+  call dtf_begin(f, 491)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, handle_of(child))
@@ -14484,7 +14560,7 @@ function dt_nn_sequential(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 490)
+  call dtf_begin(f, 492)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
   call dtf_end(f)
@@ -14496,7 +14572,7 @@ subroutine dt_module_append(self, child, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 491)
+  call dtf_begin(f, 493)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(child))
   call run(f, stat, errmsg)
@@ -14511,7 +14587,7 @@ function dt_linear(input, weight, bias, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 492)
+  call dtf_begin(f, 494)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -14532,7 +14608,7 @@ function dt_linear_activation(input, weight, bias, activation, stat, errmsg) res
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 493)
+  call dtf_begin(f, 495)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -14557,7 +14633,7 @@ function dt_batch_norm(input, running_mean, running_var, weight, bias, training,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 494)
+  call dtf_begin(f, 496)
   call dtf_give(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give(f, 2, handle_of(running_var))
@@ -14590,7 +14666,7 @@ function dt_batch_norm_relu(input, running_mean, running_var, weight, bias, trai
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 495)
+  call dtf_begin(f, 497)
   call dtf_give(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give(f, 2, handle_of(running_var))
@@ -14617,7 +14693,7 @@ function dt_layer_norm(input, normalized_shape, weight, bias, eps, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 496)
+  call dtf_begin(f, 498)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, normalized_shape)
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -14638,7 +14714,7 @@ function dt_rms_norm(input, normalized_shape, weight, eps, stat, errmsg) result(
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 497)
+  call dtf_begin(f, 499)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, normalized_shape)
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -14659,7 +14735,7 @@ function dt_group_norm(input, num_groups, weight, bias, eps, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 498)
+  call dtf_begin(f, 500)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, num_groups)
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -14683,7 +14759,7 @@ function dt_instance_norm(input, running_mean, running_var, weight, bias, use_in
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 499)
+  call dtf_begin(f, 501)
   call dtf_give(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give(f, 2, handle_of(running_var))
@@ -14708,7 +14784,7 @@ function dt_local_response_norm(input, size, alpha, beta, k, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 500)
+  call dtf_begin(f, 502)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(alpha)) call dtf_give(f, 2, alpha)
@@ -14727,7 +14803,7 @@ function dt_softmax(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 501)
+  call dtf_begin(f, 503)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -14744,7 +14820,7 @@ function dt_log_softmax(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 502)
+  call dtf_begin(f, 504)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -14761,7 +14837,7 @@ function dt_dropout(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 503)
+  call dtf_begin(f, 505)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14777,7 +14853,7 @@ subroutine dt_dropout_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 504)
+  call dtf_begin(f, 506)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14793,7 +14869,7 @@ function dt_dropout1d(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 505)
+  call dtf_begin(f, 507)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14809,7 +14885,7 @@ subroutine dt_dropout1d_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 506)
+  call dtf_begin(f, 508)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14825,7 +14901,7 @@ function dt_dropout2d(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 507)
+  call dtf_begin(f, 509)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14841,7 +14917,7 @@ subroutine dt_dropout2d_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 508)
+  call dtf_begin(f, 510)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14858,7 +14934,7 @@ function dt_dropout3d(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 509)
+  call dtf_begin(f, 511)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14874,7 +14950,7 @@ subroutine dt_dropout3d_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 510)
+  call dtf_begin(f, 512)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14891,7 +14967,7 @@ function dt_alpha_dropout(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 511)
+  call dtf_begin(f, 513)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14907,7 +14983,7 @@ subroutine dt_alpha_dropout_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 512)
+  call dtf_begin(f, 514)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14923,7 +14999,7 @@ function dt_feature_alpha_dropout(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 513)
+  call dtf_begin(f, 515)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14939,7 +15015,7 @@ subroutine dt_feature_alpha_dropout_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 514)
+  call dtf_begin(f, 516)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14956,7 +15032,7 @@ function dt_rrelu(input, lower, upper, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 515)
+  call dtf_begin(f, 517)
   call dtf_give(f, 0, handle_of(input))
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -14974,7 +15050,7 @@ subroutine dt_rrelu_(input, lower, upper, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 516)
+  call dtf_begin(f, 518)
   call dtf_give(f, 0, handle_of(input))
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -14994,7 +15070,7 @@ function dt_gumbel_softmax(logits, tau, hard, eps, dim, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 517)
+  call dtf_begin(f, 519)
   call dtf_give(f, 0, handle_of(logits))
   if (present(tau)) call dtf_give(f, 1, tau)
   if (present(hard)) call dtf_give(f, 2, hard)
@@ -15017,7 +15093,7 @@ function dt_embedding(input, weight, padding_idx, max_norm, norm_type, scale_gra
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 518)
+  call dtf_begin(f, 520)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(padding_idx)) call dtf_give(f, 2, padding_idx)
@@ -15047,7 +15123,7 @@ function dt_embedding_bag(input, weight, offsets, max_norm, norm_type, scale_gra
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 519)
+  call dtf_begin(f, 521)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(offsets)) call dtf_give(f, 2, handle_of(offsets))
@@ -15076,7 +15152,7 @@ function dt_fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 520)
+  call dtf_begin(f, 522)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, scale)
   call give(f, 2, zero_point)
@@ -15099,7 +15175,7 @@ function dt_fake_quantize_per_channel_affine(input, scale, zero_point, axis, qua
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 521)
+  call dtf_begin(f, 523)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(scale))
   call dtf_give(f, 2, handle_of(zero_point))
@@ -15117,7 +15193,7 @@ subroutine dt_optimizer_step(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 522)
+  call dtf_begin(f, 524)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15130,7 +15206,7 @@ subroutine dt_optimizer_use_master_weights(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 523)
+  call dtf_begin(f, 525)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15143,7 +15219,7 @@ subroutine dt_optimizer_use_stochastic_rounding(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 524)
+  call dtf_begin(f, 526)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15155,7 +15231,7 @@ subroutine dt_optimizer_zero_grad(self, set_to_none, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 525)
+  call dtf_begin(f, 527)
   call dtf_give(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
   call run(f, stat, errmsg)
@@ -15169,7 +15245,7 @@ subroutine dt_optimizer_add_param_group(self, params, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 526)
+  call dtf_begin(f, 528)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(params))
   call run(f, stat, errmsg)
@@ -15182,7 +15258,7 @@ function dt_optimizer_group_count(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 527)
+  call dtf_begin(f, 529)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -15197,7 +15273,7 @@ function dt_optimizer_get(self, name, group, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 528)
+  call dtf_begin(f, 530)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   if (present(group)) call dtf_give(f, 2, group)
@@ -15214,7 +15290,7 @@ subroutine dt_optimizer_set(self, name, value, group, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 529)
+  call dtf_begin(f, 531)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, value)
@@ -15231,7 +15307,7 @@ subroutine dt_optimizer_state_dict(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 530)
+  call dtf_begin(f, 532)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
@@ -15253,7 +15329,7 @@ subroutine dt_optimizer_load_state_dict(self, names, tensors, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 531)
+  call dtf_begin(f, 533)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -15266,7 +15342,7 @@ subroutine dt_lr_scheduler_step(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 532)
+  call dtf_begin(f, 534)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15278,7 +15354,7 @@ function dt_lr_scheduler_last_epoch(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 533)
+  call dtf_begin(f, 535)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -15292,7 +15368,7 @@ function dt_lr_scheduler_get_last_lr(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 534)
+  call dtf_begin(f, 536)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -15310,7 +15386,7 @@ function dt_clip_grad_norm_(params, max_norm, norm_type, error_if_nonfinite, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 535)
+  call dtf_begin(f, 537)
   call dtf_give(f, 0, handle_of(params))
   call dtf_give(f, 1, max_norm)
   if (present(norm_type)) call dtf_give(f, 2, norm_type)
@@ -15325,7 +15401,7 @@ subroutine dt_optimizer_check_not_capturing(stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 536)
+  call dtf_begin(f, 538)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -15342,7 +15418,7 @@ subroutine dt_optimizer_update(optimizer, params, grads, states, lr, settings, f
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 537)
+  call dtf_begin(f, 539)
   call dtf_give(f, 0, optimizer)
   call dtf_give(f, 1, handle_of(params))
   call dtf_give(f, 2, handle_of(grads))
@@ -15367,7 +15443,7 @@ subroutine dt_optimizer_update_unless(optimizer, params, grads, states, lr, sett
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 538)
+  call dtf_begin(f, 540)
   call dtf_give(f, 0, optimizer)
   call dtf_give(f, 1, handle_of(params))
   call dtf_give(f, 2, handle_of(grads))
@@ -15386,7 +15462,7 @@ function dt_neg(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 539)
+  call dtf_begin(f, 541)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15398,7 +15474,7 @@ subroutine dt_neg_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 540)
+  call dtf_begin(f, 542)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15410,7 +15486,7 @@ function dt_abs(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 541)
+  call dtf_begin(f, 543)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15422,7 +15498,7 @@ subroutine dt_abs_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 542)
+  call dtf_begin(f, 544)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15434,7 +15510,7 @@ function dt_sign(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 543)
+  call dtf_begin(f, 545)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15446,7 +15522,7 @@ subroutine dt_sign_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 544)
+  call dtf_begin(f, 546)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15458,7 +15534,7 @@ function dt_floor(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 545)
+  call dtf_begin(f, 547)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15470,7 +15546,7 @@ subroutine dt_floor_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 546)
+  call dtf_begin(f, 548)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15482,7 +15558,7 @@ function dt_ceil(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 547)
+  call dtf_begin(f, 549)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15494,7 +15570,7 @@ subroutine dt_ceil_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 548)
+  call dtf_begin(f, 550)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15506,7 +15582,7 @@ function dt_round(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 549)
+  call dtf_begin(f, 551)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15518,7 +15594,7 @@ subroutine dt_round_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 550)
+  call dtf_begin(f, 552)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15530,7 +15606,7 @@ function dt_trunc(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 551)
+  call dtf_begin(f, 553)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15542,7 +15618,7 @@ subroutine dt_trunc_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 552)
+  call dtf_begin(f, 554)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15554,7 +15630,7 @@ function dt_exp(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 553)
+  call dtf_begin(f, 555)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15566,7 +15642,7 @@ subroutine dt_exp_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 554)
+  call dtf_begin(f, 556)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15578,7 +15654,7 @@ function dt_log(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 555)
+  call dtf_begin(f, 557)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15590,7 +15666,7 @@ subroutine dt_log_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 556)
+  call dtf_begin(f, 558)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15602,7 +15678,7 @@ function dt_log1p(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 557)
+  call dtf_begin(f, 559)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15614,7 +15690,7 @@ subroutine dt_log1p_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 558)
+  call dtf_begin(f, 560)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15626,7 +15702,7 @@ function dt_sqrt(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 559)
+  call dtf_begin(f, 561)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15638,7 +15714,7 @@ subroutine dt_sqrt_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 560)
+  call dtf_begin(f, 562)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15650,7 +15726,7 @@ function dt_rsqrt(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 561)
+  call dtf_begin(f, 563)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15662,7 +15738,7 @@ subroutine dt_rsqrt_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 562)
+  call dtf_begin(f, 564)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15674,7 +15750,7 @@ function dt_square(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 563)
+  call dtf_begin(f, 565)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15686,7 +15762,7 @@ subroutine dt_square_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 564)
+  call dtf_begin(f, 566)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15698,7 +15774,7 @@ function dt_reciprocal(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 565)
+  call dtf_begin(f, 567)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15710,7 +15786,7 @@ subroutine dt_reciprocal_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 566)
+  call dtf_begin(f, 568)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15722,7 +15798,7 @@ function dt_sin(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 567)
+  call dtf_begin(f, 569)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15734,7 +15810,7 @@ subroutine dt_sin_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 568)
+  call dtf_begin(f, 570)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15746,7 +15822,7 @@ function dt_cos(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 569)
+  call dtf_begin(f, 571)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15758,7 +15834,7 @@ subroutine dt_cos_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 570)
+  call dtf_begin(f, 572)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15770,7 +15846,7 @@ function dt_tanh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 571)
+  call dtf_begin(f, 573)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15782,7 +15858,7 @@ subroutine dt_tanh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 572)
+  call dtf_begin(f, 574)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15794,7 +15870,7 @@ function dt_erf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 573)
+  call dtf_begin(f, 575)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15806,7 +15882,7 @@ subroutine dt_erf_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 574)
+  call dtf_begin(f, 576)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15818,7 +15894,7 @@ function dt_sigmoid(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 575)
+  call dtf_begin(f, 577)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15830,7 +15906,7 @@ subroutine dt_sigmoid_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 576)
+  call dtf_begin(f, 578)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15842,7 +15918,7 @@ function dt_relu(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 577)
+  call dtf_begin(f, 579)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15854,7 +15930,7 @@ subroutine dt_relu_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 578)
+  call dtf_begin(f, 580)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15867,7 +15943,7 @@ function dt_leaky_relu(input, negative_slope, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 579)
+  call dtf_begin(f, 581)
   call dtf_give(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call run(f, stat, errmsg)
@@ -15881,7 +15957,7 @@ subroutine dt_leaky_relu_(input, negative_slope, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 580)
+  call dtf_begin(f, 582)
   call dtf_give(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call run(f, stat, errmsg)
@@ -15895,7 +15971,7 @@ function dt_elu(input, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 581)
+  call dtf_begin(f, 583)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call run(f, stat, errmsg)
@@ -15909,7 +15985,7 @@ subroutine dt_elu_(input, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 582)
+  call dtf_begin(f, 584)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call run(f, stat, errmsg)
@@ -15924,7 +16000,7 @@ function dt_softplus(input, beta, threshold, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 583)
+  call dtf_begin(f, 585)
   call dtf_give(f, 0, handle_of(input))
   if (present(beta)) call give(f, 1, beta)
   if (present(threshold)) call give(f, 2, threshold)
@@ -15939,7 +16015,7 @@ function dt_logsigmoid(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 584)
+  call dtf_begin(f, 586)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15952,7 +16028,7 @@ function dt_silu(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 585)
+  call dtf_begin(f, 587)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15964,7 +16040,7 @@ subroutine dt_silu_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 586)
+  call dtf_begin(f, 588)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15977,7 +16053,7 @@ function dt_gelu(input, approximate, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 587)
+  call dtf_begin(f, 589)
   call dtf_give(f, 0, handle_of(input))
   if (present(approximate)) call dtf_give(f, 1, approximate)
   call run(f, stat, errmsg)
@@ -15992,7 +16068,7 @@ function dt_clamp_min(input, min, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 588)
+  call dtf_begin(f, 590)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, min)
   call run(f, stat, errmsg)
@@ -16006,7 +16082,7 @@ subroutine dt_clamp_min_(input, min, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 589)
+  call dtf_begin(f, 591)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, min)
   call run(f, stat, errmsg)
@@ -16020,7 +16096,7 @@ function dt_clamp_max(input, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 590)
+  call dtf_begin(f, 592)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, max)
   call run(f, stat, errmsg)
@@ -16034,7 +16110,7 @@ subroutine dt_clamp_max_(input, max, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 591)
+  call dtf_begin(f, 593)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, max)
   call run(f, stat, errmsg)
@@ -16050,7 +16126,7 @@ function dt_clamp(input, min, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 592)
+  call dtf_begin(f, 594)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -16066,7 +16142,7 @@ subroutine dt_clamp_(input, min, max, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 593)
+  call dtf_begin(f, 595)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -16082,7 +16158,7 @@ function dt_add(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 594)
+  call dtf_begin(f, 596)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -16098,7 +16174,7 @@ subroutine dt_add_(input, other, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 595)
+  call dtf_begin(f, 597)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -16114,7 +16190,7 @@ function dt_sub(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 596)
+  call dtf_begin(f, 598)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -16130,7 +16206,7 @@ subroutine dt_sub_(input, other, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 597)
+  call dtf_begin(f, 599)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -16146,7 +16222,7 @@ function dt_rsub(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 598)
+  call dtf_begin(f, 600)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -16162,7 +16238,7 @@ function dt_mul(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 599)
+  call dtf_begin(f, 601)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16176,7 +16252,7 @@ subroutine dt_mul_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 600)
+  call dtf_begin(f, 602)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16190,7 +16266,7 @@ function dt_true_divide(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 601)
+  call dtf_begin(f, 603)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16204,7 +16280,7 @@ subroutine dt_true_divide_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 602)
+  call dtf_begin(f, 604)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16219,7 +16295,7 @@ function dt_div(input, other, rounding_mode, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 603)
+  call dtf_begin(f, 605)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -16235,7 +16311,7 @@ subroutine dt_div_(input, other, rounding_mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 604)
+  call dtf_begin(f, 606)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -16250,7 +16326,7 @@ function dt_floor_divide(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 605)
+  call dtf_begin(f, 607)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16264,7 +16340,7 @@ subroutine dt_floor_divide_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 606)
+  call dtf_begin(f, 608)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16278,7 +16354,7 @@ function dt_remainder(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 607)
+  call dtf_begin(f, 609)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16292,7 +16368,7 @@ subroutine dt_remainder_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 608)
+  call dtf_begin(f, 610)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16306,7 +16382,7 @@ function dt_pow(input, exponent, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 609)
+  call dtf_begin(f, 611)
   call give(f, 0, input)
   call give(f, 1, exponent)
   call run(f, stat, errmsg)
@@ -16320,7 +16396,7 @@ subroutine dt_pow_(input, exponent, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 610)
+  call dtf_begin(f, 612)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, exponent)
   call run(f, stat, errmsg)
@@ -16334,7 +16410,7 @@ function dt_maximum(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 611)
+  call dtf_begin(f, 613)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -16349,7 +16425,7 @@ function dt_minimum(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 612)
+  call dtf_begin(f, 614)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -16365,7 +16441,7 @@ function dt_hardtanh(input, min_val, max_val, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 613)
+  call dtf_begin(f, 615)
   call dtf_give(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
@@ -16381,7 +16457,7 @@ subroutine dt_hardtanh_(input, min_val, max_val, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 614)
+  call dtf_begin(f, 616)
   call dtf_give(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
@@ -16395,7 +16471,7 @@ function dt_relu6(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 615)
+  call dtf_begin(f, 617)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16407,7 +16483,7 @@ subroutine dt_relu6_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 616)
+  call dtf_begin(f, 618)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -16419,7 +16495,7 @@ function dt_hardsigmoid(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 617)
+  call dtf_begin(f, 619)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16431,7 +16507,7 @@ subroutine dt_hardsigmoid_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 618)
+  call dtf_begin(f, 620)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -16443,7 +16519,7 @@ function dt_hardswish(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 619)
+  call dtf_begin(f, 621)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16455,7 +16531,7 @@ subroutine dt_hardswish_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 620)
+  call dtf_begin(f, 622)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -16468,7 +16544,7 @@ function dt_hardshrink(input, lambd, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 621)
+  call dtf_begin(f, 623)
   call dtf_give(f, 0, handle_of(input))
   if (present(lambd)) call give(f, 1, lambd)
   call run(f, stat, errmsg)
@@ -16483,7 +16559,7 @@ function dt_softshrink(input, lambd, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 622)
+  call dtf_begin(f, 624)
   call dtf_give(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   call run(f, stat, errmsg)
@@ -16497,7 +16573,7 @@ function dt_tanhshrink(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 623)
+  call dtf_begin(f, 625)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16512,7 +16588,7 @@ function dt_threshold(input, threshold, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 624)
+  call dtf_begin(f, 626)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
@@ -16528,7 +16604,7 @@ subroutine dt_threshold_(input, threshold, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 625)
+  call dtf_begin(f, 627)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
@@ -16542,7 +16618,7 @@ function dt_softsign(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 626)
+  call dtf_begin(f, 628)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16555,7 +16631,7 @@ function dt_selu(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 627)
+  call dtf_begin(f, 629)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16567,7 +16643,7 @@ subroutine dt_selu_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 628)
+  call dtf_begin(f, 630)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -16580,7 +16656,7 @@ function dt_celu(input, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 629)
+  call dtf_begin(f, 631)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call run(f, stat, errmsg)
@@ -16594,7 +16670,7 @@ subroutine dt_celu_(input, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 630)
+  call dtf_begin(f, 632)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call run(f, stat, errmsg)
@@ -16607,7 +16683,7 @@ function dt_mish(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 631)
+  call dtf_begin(f, 633)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16619,7 +16695,7 @@ subroutine dt_mish_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 632)
+  call dtf_begin(f, 634)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -16632,7 +16708,7 @@ function dt_glu(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 633)
+  call dtf_begin(f, 635)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -16647,7 +16723,7 @@ function dt_prelu(input, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 634)
+  call dtf_begin(f, 636)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   call run(f, stat, errmsg)
@@ -16663,7 +16739,7 @@ function dt_softmin(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 635)
+  call dtf_begin(f, 637)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -16679,7 +16755,7 @@ function dt_eq(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 636)
+  call dtf_begin(f, 638)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16693,7 +16769,7 @@ subroutine dt_eq_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 637)
+  call dtf_begin(f, 639)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16707,7 +16783,7 @@ function dt_ne(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 638)
+  call dtf_begin(f, 640)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16721,7 +16797,7 @@ subroutine dt_ne_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 639)
+  call dtf_begin(f, 641)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16735,7 +16811,7 @@ function dt_lt(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 640)
+  call dtf_begin(f, 642)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16749,7 +16825,7 @@ subroutine dt_lt_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 641)
+  call dtf_begin(f, 643)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16763,7 +16839,7 @@ function dt_le(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 642)
+  call dtf_begin(f, 644)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16777,7 +16853,7 @@ subroutine dt_le_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 643)
+  call dtf_begin(f, 645)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16791,7 +16867,7 @@ function dt_gt(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 644)
+  call dtf_begin(f, 646)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16805,7 +16881,7 @@ subroutine dt_gt_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 645)
+  call dtf_begin(f, 647)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16819,7 +16895,7 @@ function dt_ge(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 646)
+  call dtf_begin(f, 648)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16833,7 +16909,7 @@ subroutine dt_ge_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 647)
+  call dtf_begin(f, 649)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16846,7 +16922,7 @@ function dt_isnan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 648)
+  call dtf_begin(f, 650)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16859,7 +16935,7 @@ function dt_isinf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 649)
+  call dtf_begin(f, 651)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16872,7 +16948,7 @@ function dt_isfinite(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 650)
+  call dtf_begin(f, 652)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16885,7 +16961,7 @@ function dt_logical_not(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 651)
+  call dtf_begin(f, 653)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16897,41 +16973,13 @@ subroutine dt_logical_not_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 652)
+  call dtf_begin(f, 654)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! logical_and: Where both elements are nonzero.
 function dt_logical_and(input, other, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  type(dt_tensor), intent(in) :: other
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 653)
-  call dtf_give(f, 0, handle_of(input))
-  call dtf_give(f, 1, handle_of(other))
-  call run(f, stat, errmsg)
-  call hold(out, f%taken(0))
-  call dtf_end(f)
-end function
-! logical_and_: In-place version of `logical_and`.
-subroutine dt_logical_and_(input, other, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  type(dt_tensor), intent(in) :: other
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(frame) :: f
-  call dtf_begin(f, 654)
-  call dtf_give(f, 0, handle_of(input))
-  call dtf_give(f, 1, handle_of(other))
-  call run(f, stat, errmsg)
-  call dtf_end(f)
-end subroutine
-! logical_or: Where an element is nonzero.
-function dt_logical_or(input, other, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: other
   integer, intent(out), optional :: stat
@@ -16945,8 +16993,8 @@ function dt_logical_or(input, other, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! logical_or_: In-place version of `logical_or`.
-subroutine dt_logical_or_(input, other, stat, errmsg)
+! logical_and_: In-place version of `logical_and`.
+subroutine dt_logical_and_(input, other, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: other
   integer, intent(out), optional :: stat
@@ -16958,8 +17006,8 @@ subroutine dt_logical_or_(input, other, stat, errmsg)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! logical_xor: Where exactly one element is nonzero.
-function dt_logical_xor(input, other, stat, errmsg) result(out)
+! logical_or: Where an element is nonzero.
+function dt_logical_or(input, other, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: other
   integer, intent(out), optional :: stat
@@ -16973,6 +17021,34 @@ function dt_logical_xor(input, other, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
+! logical_or_: In-place version of `logical_or`.
+subroutine dt_logical_or_(input, other, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: other
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 658)
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
+  call run(f, stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! logical_xor: Where exactly one element is nonzero.
+function dt_logical_xor(input, other, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: other
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 659)
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
+  call dtf_end(f)
+end function
 ! logical_xor_: In-place version of `logical_xor`.
 subroutine dt_logical_xor_(input, other, stat, errmsg)
   type(dt_tensor), intent(in) :: input
@@ -16980,7 +17056,7 @@ subroutine dt_logical_xor_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 658)
+  call dtf_begin(f, 660)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -16994,7 +17070,7 @@ function dt_bitwise_and(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 659)
+  call dtf_begin(f, 661)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17008,7 +17084,7 @@ subroutine dt_bitwise_and_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 660)
+  call dtf_begin(f, 662)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17022,7 +17098,7 @@ function dt_bitwise_or(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 661)
+  call dtf_begin(f, 663)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17036,7 +17112,7 @@ subroutine dt_bitwise_or_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 662)
+  call dtf_begin(f, 664)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17050,7 +17126,7 @@ function dt_bitwise_xor(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 663)
+  call dtf_begin(f, 665)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17064,7 +17140,7 @@ subroutine dt_bitwise_xor_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 664)
+  call dtf_begin(f, 666)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17079,7 +17155,7 @@ function dt_bitwise_left_shift(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 665)
+  call dtf_begin(f, 667)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17093,7 +17169,7 @@ subroutine dt_bitwise_left_shift_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 666)
+  call dtf_begin(f, 668)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17108,7 +17184,7 @@ function dt_bitwise_right_shift(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 667)
+  call dtf_begin(f, 669)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17122,7 +17198,7 @@ subroutine dt_bitwise_right_shift_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 668)
+  call dtf_begin(f, 670)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17135,7 +17211,7 @@ function dt_bitwise_not(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 669)
+  call dtf_begin(f, 671)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17150,7 +17226,7 @@ function dt_where(condition, input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 670)
+  call dtf_begin(f, 672)
   call dtf_give(f, 0, handle_of(condition))
   call give(f, 1, input)
   call give(f, 2, other)
@@ -17167,7 +17243,7 @@ function dt_masked_fill(input, mask, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 671)
+  call dtf_begin(f, 673)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call give(f, 2, value)
@@ -17183,7 +17259,7 @@ subroutine dt_masked_fill_(input, mask, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 672)
+  call dtf_begin(f, 674)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call give(f, 2, value)
@@ -17197,7 +17273,7 @@ function dt_tan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 673)
+  call dtf_begin(f, 675)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17209,7 +17285,7 @@ subroutine dt_tan_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 674)
+  call dtf_begin(f, 676)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17221,7 +17297,7 @@ function dt_asin(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 675)
+  call dtf_begin(f, 677)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17233,7 +17309,7 @@ subroutine dt_asin_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 676)
+  call dtf_begin(f, 678)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17245,7 +17321,7 @@ function dt_acos(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 677)
+  call dtf_begin(f, 679)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17257,7 +17333,7 @@ subroutine dt_acos_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 678)
+  call dtf_begin(f, 680)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17269,7 +17345,7 @@ function dt_atan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 679)
+  call dtf_begin(f, 681)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17281,7 +17357,7 @@ subroutine dt_atan_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 680)
+  call dtf_begin(f, 682)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17293,7 +17369,7 @@ function dt_sinh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 681)
+  call dtf_begin(f, 683)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17305,7 +17381,7 @@ subroutine dt_sinh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 682)
+  call dtf_begin(f, 684)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17317,7 +17393,7 @@ function dt_cosh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 683)
+  call dtf_begin(f, 685)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17329,7 +17405,7 @@ subroutine dt_cosh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 684)
+  call dtf_begin(f, 686)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17341,7 +17417,7 @@ function dt_asinh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 685)
+  call dtf_begin(f, 687)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17353,7 +17429,7 @@ subroutine dt_asinh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 686)
+  call dtf_begin(f, 688)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17365,7 +17441,7 @@ function dt_acosh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 687)
+  call dtf_begin(f, 689)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17377,7 +17453,7 @@ subroutine dt_acosh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 688)
+  call dtf_begin(f, 690)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17389,7 +17465,7 @@ function dt_atanh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 689)
+  call dtf_begin(f, 691)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17401,41 +17477,13 @@ subroutine dt_atanh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 690)
+  call dtf_begin(f, 692)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! atan2: Angle of the point (other, input), in [-pi, pi].
 function dt_atan2(input, other, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  type(dt_tensor), intent(in) :: other
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 691)
-  call dtf_give(f, 0, handle_of(input))
-  call dtf_give(f, 1, handle_of(other))
-  call run(f, stat, errmsg)
-  call hold(out, f%taken(0))
-  call dtf_end(f)
-end function
-! atan2_: In-place version of `atan2`.
-subroutine dt_atan2_(input, other, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  type(dt_tensor), intent(in) :: other
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(frame) :: f
-  call dtf_begin(f, 692)
-  call dtf_give(f, 0, handle_of(input))
-  call dtf_give(f, 1, handle_of(other))
-  call run(f, stat, errmsg)
-  call dtf_end(f)
-end subroutine
-! hypot: sqrt(input^2 + other^2), without overflow.
-function dt_hypot(input, other, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: other
   integer, intent(out), optional :: stat
@@ -17449,6 +17497,34 @@ function dt_hypot(input, other, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
+! atan2_: In-place version of `atan2`.
+subroutine dt_atan2_(input, other, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: other
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 694)
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
+  call run(f, stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! hypot: sqrt(input^2 + other^2), without overflow.
+function dt_hypot(input, other, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: other
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 695)
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
+  call dtf_end(f)
+end function
 ! hypot_: In-place version of `hypot`.
 subroutine dt_hypot_(input, other, stat, errmsg)
   type(dt_tensor), intent(in) :: input
@@ -17456,7 +17532,7 @@ subroutine dt_hypot_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 694)
+  call dtf_begin(f, 696)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17469,7 +17545,7 @@ function dt_sinc(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 695)
+  call dtf_begin(f, 697)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17481,7 +17557,7 @@ subroutine dt_sinc_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 696)
+  call dtf_begin(f, 698)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17493,7 +17569,7 @@ function dt_deg2rad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 697)
+  call dtf_begin(f, 699)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17505,7 +17581,7 @@ subroutine dt_deg2rad_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 698)
+  call dtf_begin(f, 700)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17517,7 +17593,7 @@ function dt_rad2deg(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 699)
+  call dtf_begin(f, 701)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17529,7 +17605,7 @@ subroutine dt_rad2deg_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 700)
+  call dtf_begin(f, 702)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17541,7 +17617,7 @@ function dt_expm1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 701)
+  call dtf_begin(f, 703)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17553,7 +17629,7 @@ subroutine dt_expm1_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 702)
+  call dtf_begin(f, 704)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17565,7 +17641,7 @@ function dt_exp2(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 703)
+  call dtf_begin(f, 705)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17577,7 +17653,7 @@ subroutine dt_exp2_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 704)
+  call dtf_begin(f, 706)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17589,7 +17665,7 @@ function dt_log2(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 705)
+  call dtf_begin(f, 707)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17601,7 +17677,7 @@ subroutine dt_log2_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 706)
+  call dtf_begin(f, 708)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17613,7 +17689,7 @@ function dt_log10(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 707)
+  call dtf_begin(f, 709)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17625,7 +17701,7 @@ subroutine dt_log10_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 708)
+  call dtf_begin(f, 710)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17638,7 +17714,7 @@ function dt_logit(input, eps, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 709)
+  call dtf_begin(f, 711)
   call dtf_give(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call run(f, stat, errmsg)
@@ -17652,7 +17728,7 @@ subroutine dt_logit_(input, eps, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 710)
+  call dtf_begin(f, 712)
   call dtf_give(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call run(f, stat, errmsg)
@@ -17666,7 +17742,7 @@ function dt_xlogy(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 711)
+  call dtf_begin(f, 713)
   call give(f, 0, input)
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17680,7 +17756,7 @@ subroutine dt_xlogy_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 712)
+  call dtf_begin(f, 714)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17694,7 +17770,7 @@ function dt_logaddexp(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 713)
+  call dtf_begin(f, 715)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17709,7 +17785,7 @@ function dt_logaddexp2(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 714)
+  call dtf_begin(f, 716)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17724,7 +17800,7 @@ function dt_float_power(input, exponent, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 715)
+  call dtf_begin(f, 717)
   call give(f, 0, input)
   call give(f, 1, exponent)
   call run(f, stat, errmsg)
@@ -17738,7 +17814,7 @@ subroutine dt_float_power_(input, exponent, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 716)
+  call dtf_begin(f, 718)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, exponent)
   call run(f, stat, errmsg)
@@ -17752,7 +17828,7 @@ function dt_ldexp(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 717)
+  call dtf_begin(f, 719)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17766,7 +17842,7 @@ subroutine dt_ldexp_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 718)
+  call dtf_begin(f, 720)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17779,7 +17855,7 @@ function dt_frac(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 719)
+  call dtf_begin(f, 721)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17791,7 +17867,7 @@ subroutine dt_frac_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 720)
+  call dtf_begin(f, 722)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17804,7 +17880,7 @@ function dt_round_decimals(input, decimals, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 721)
+  call dtf_begin(f, 723)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call run(f, stat, errmsg)
@@ -17818,7 +17894,7 @@ subroutine dt_round_decimals_(input, decimals, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 722)
+  call dtf_begin(f, 724)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call run(f, stat, errmsg)
@@ -17831,7 +17907,7 @@ function dt_positive(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 723)
+  call dtf_begin(f, 725)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17844,7 +17920,7 @@ function dt_signbit(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 724)
+  call dtf_begin(f, 726)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17858,7 +17934,7 @@ function dt_copysign(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 725)
+  call dtf_begin(f, 727)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17872,7 +17948,7 @@ subroutine dt_copysign_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 726)
+  call dtf_begin(f, 728)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17886,7 +17962,7 @@ function dt_fmod(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 727)
+  call dtf_begin(f, 729)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17900,7 +17976,7 @@ subroutine dt_fmod_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 728)
+  call dtf_begin(f, 730)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17914,7 +17990,7 @@ function dt_gcd(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 729)
+  call dtf_begin(f, 731)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17928,7 +18004,7 @@ subroutine dt_gcd_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 730)
+  call dtf_begin(f, 732)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17942,7 +18018,7 @@ function dt_lcm(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 731)
+  call dtf_begin(f, 733)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17956,7 +18032,7 @@ subroutine dt_lcm_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 732)
+  call dtf_begin(f, 734)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17970,7 +18046,7 @@ function dt_heaviside(input, values, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 733)
+  call dtf_begin(f, 735)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(values))
   call run(f, stat, errmsg)
@@ -17984,7 +18060,7 @@ subroutine dt_heaviside_(input, values, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 734)
+  call dtf_begin(f, 736)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(values))
   call run(f, stat, errmsg)
@@ -17998,7 +18074,7 @@ function dt_fmax(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 735)
+  call dtf_begin(f, 737)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -18013,7 +18089,7 @@ function dt_fmin(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 736)
+  call dtf_begin(f, 738)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -18030,7 +18106,7 @@ function dt_nan_to_num(input, nan, posinf, neginf, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 737)
+  call dtf_begin(f, 739)
   call dtf_give(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
@@ -18048,7 +18124,7 @@ subroutine dt_nan_to_num_(input, nan, posinf, neginf, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 738)
+  call dtf_begin(f, 740)
   call dtf_give(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
@@ -18063,7 +18139,7 @@ function dt_isposinf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 739)
+  call dtf_begin(f, 741)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -18076,7 +18152,7 @@ function dt_isneginf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 740)
+  call dtf_begin(f, 742)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -18089,7 +18165,7 @@ function dt_isreal(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 741)
+  call dtf_begin(f, 743)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -18104,7 +18180,7 @@ function dt_lerp(input, end, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 742)
+  call dtf_begin(f, 744)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(end))
   call give(f, 2, weight)
@@ -18120,7 +18196,7 @@ subroutine dt_lerp_(input, end, weight, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 743)
+  call dtf_begin(f, 745)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(end))
   call give(f, 2, weight)
@@ -18129,42 +18205,6 @@ subroutine dt_lerp_(input, end, weight, stat, errmsg)
 end subroutine
 ! addcmul: input + value * tensor1 * tensor2.
 function dt_addcmul(input, tensor1, tensor2, value, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  type(dt_tensor), intent(in) :: tensor1
-  type(dt_tensor), intent(in) :: tensor2
-  class(*), intent(in), optional :: value
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 744)
-  call dtf_give(f, 0, handle_of(input))
-  call dtf_give(f, 1, handle_of(tensor1))
-  call dtf_give(f, 2, handle_of(tensor2))
-  if (present(value)) call give(f, 3, value)
-  call run(f, stat, errmsg)
-  call hold(out, f%taken(0))
-  call dtf_end(f)
-end function
-! addcmul_: In-place version of `addcmul`.
-subroutine dt_addcmul_(input, tensor1, tensor2, value, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  type(dt_tensor), intent(in) :: tensor1
-  type(dt_tensor), intent(in) :: tensor2
-  class(*), intent(in), optional :: value
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(frame) :: f
-  call dtf_begin(f, 745)
-  call dtf_give(f, 0, handle_of(input))
-  call dtf_give(f, 1, handle_of(tensor1))
-  call dtf_give(f, 2, handle_of(tensor2))
-  if (present(value)) call give(f, 3, value)
-  call run(f, stat, errmsg)
-  call dtf_end(f)
-end subroutine
-! addcdiv: input + value * tensor1 / tensor2.
-function dt_addcdiv(input, tensor1, tensor2, value, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: tensor1
   type(dt_tensor), intent(in) :: tensor2
@@ -18182,6 +18222,42 @@ function dt_addcdiv(input, tensor1, tensor2, value, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
+! addcmul_: In-place version of `addcmul`.
+subroutine dt_addcmul_(input, tensor1, tensor2, value, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: tensor1
+  type(dt_tensor), intent(in) :: tensor2
+  class(*), intent(in), optional :: value
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 747)
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(tensor1))
+  call dtf_give(f, 2, handle_of(tensor2))
+  if (present(value)) call give(f, 3, value)
+  call run(f, stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! addcdiv: input + value * tensor1 / tensor2.
+function dt_addcdiv(input, tensor1, tensor2, value, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: tensor1
+  type(dt_tensor), intent(in) :: tensor2
+  class(*), intent(in), optional :: value
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 748)
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(tensor1))
+  call dtf_give(f, 2, handle_of(tensor2))
+  if (present(value)) call give(f, 3, value)
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
+  call dtf_end(f)
+end function
 ! addcdiv_: In-place version of `addcdiv`.
 subroutine dt_addcdiv_(input, tensor1, tensor2, value, stat, errmsg)
   type(dt_tensor), intent(in) :: input
@@ -18191,7 +18267,7 @@ subroutine dt_addcdiv_(input, tensor1, tensor2, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 747)
+  call dtf_begin(f, 749)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tensor1))
   call dtf_give(f, 2, handle_of(tensor2))
@@ -18212,7 +18288,7 @@ function dt_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 748)
+  call dtf_begin(f, 750)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18237,7 +18313,7 @@ subroutine dt_max_pool1d_with_indices(input, kernel_size, values, indices, strid
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 749)
+  call dtf_begin(f, 751)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18262,7 +18338,7 @@ function dt_avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_inc
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 750)
+  call dtf_begin(f, 752)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18286,7 +18362,7 @@ function dt_max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 751)
+  call dtf_begin(f, 753)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18312,7 +18388,7 @@ subroutine dt_max_pool2d_with_indices(input, kernel_size, values, indices, strid
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 752)
+  call dtf_begin(f, 754)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18338,7 +18414,7 @@ function dt_avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_inc
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 753)
+  call dtf_begin(f, 755)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18363,7 +18439,7 @@ function dt_max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 754)
+  call dtf_begin(f, 756)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18389,7 +18465,7 @@ subroutine dt_max_pool3d_with_indices(input, kernel_size, values, indices, strid
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 755)
+  call dtf_begin(f, 757)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18415,7 +18491,7 @@ function dt_avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_inc
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 756)
+  call dtf_begin(f, 758)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18436,7 +18512,7 @@ function dt_adaptive_avg_pool1d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 757)
+  call dtf_begin(f, 759)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18451,7 +18527,7 @@ function dt_adaptive_max_pool1d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 758)
+  call dtf_begin(f, 760)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18468,7 +18544,7 @@ subroutine dt_adaptive_max_pool1d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 759)
+  call dtf_begin(f, 761)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18487,7 +18563,7 @@ function dt_lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 760)
+  call dtf_begin(f, 762)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -18509,7 +18585,7 @@ function dt_max_unpool1d(input, indices, kernel_size, stride, padding, output_si
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 761)
+  call dtf_begin(f, 763)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -18529,7 +18605,7 @@ function dt_adaptive_avg_pool2d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 762)
+  call dtf_begin(f, 764)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18544,7 +18620,7 @@ function dt_adaptive_max_pool2d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 763)
+  call dtf_begin(f, 765)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18561,7 +18637,7 @@ subroutine dt_adaptive_max_pool2d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 764)
+  call dtf_begin(f, 766)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18580,7 +18656,7 @@ function dt_lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 765)
+  call dtf_begin(f, 767)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -18602,7 +18678,7 @@ function dt_max_unpool2d(input, indices, kernel_size, stride, padding, output_si
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 766)
+  call dtf_begin(f, 768)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -18622,7 +18698,7 @@ function dt_adaptive_avg_pool3d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 767)
+  call dtf_begin(f, 769)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18637,7 +18713,7 @@ function dt_adaptive_max_pool3d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 768)
+  call dtf_begin(f, 770)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18654,7 +18730,7 @@ subroutine dt_adaptive_max_pool3d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 769)
+  call dtf_begin(f, 771)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18673,7 +18749,7 @@ function dt_lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 770)
+  call dtf_begin(f, 772)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -18695,7 +18771,7 @@ function dt_max_unpool3d(input, indices, kernel_size, stride, padding, output_si
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 771)
+  call dtf_begin(f, 773)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -18719,7 +18795,7 @@ function dt_fractional_max_pool2d(input, kernel_size, output_size, output_ratio,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 772)
+  call dtf_begin(f, 774)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18742,7 +18818,7 @@ subroutine dt_fractional_max_pool2d_with_indices(input, kernel_size, values, ind
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 773)
+  call dtf_begin(f, 775)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18766,7 +18842,7 @@ function dt_fractional_max_pool3d(input, kernel_size, output_size, output_ratio,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 774)
+  call dtf_begin(f, 776)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18789,7 +18865,7 @@ subroutine dt_fractional_max_pool3d_with_indices(input, kernel_size, values, ind
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 775)
+  call dtf_begin(f, 777)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18810,7 +18886,7 @@ function dt_profiler_start(record_shapes, profile_memory, device_times, max_acti
   character(*), intent(inout), optional :: errmsg
   type(dt_profiler) :: out
   type(frame) :: f
-  call dtf_begin(f, 776)
+  call dtf_begin(f, 778)
   if (present(record_shapes)) call dtf_give(f, 0, record_shapes)
   if (present(profile_memory)) call dtf_give(f, 1, profile_memory)
   if (present(device_times)) call dtf_give(f, 2, device_times)
@@ -18826,7 +18902,7 @@ subroutine dt_profiler_stop(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 777)
+  call dtf_begin(f, 779)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -18839,7 +18915,7 @@ function dt_profiler_range_begin(name, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 778)
+  call dtf_begin(f, 780)
   call dtf_give(f, 0, name)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -18852,7 +18928,7 @@ subroutine dt_profiler_range_end(range, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 779)
+  call dtf_begin(f, 781)
   call dtf_give(f, 0, range)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -18868,7 +18944,7 @@ function dt_profiler_table(self, sort_by, row_limit, group_by_input_shape, stat,
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 780)
+  call dtf_begin(f, 782)
   call dtf_give(f, 0, handle_of(self))
   if (present(sort_by)) call dtf_give(f, 1, sort_by)
   if (present(row_limit)) call dtf_give(f, 2, row_limit)
@@ -18887,7 +18963,7 @@ function dt_profiler_memory_summary(self, row_limit, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 781)
+  call dtf_begin(f, 783)
   call dtf_give(f, 0, handle_of(self))
   if (present(row_limit)) call dtf_give(f, 1, row_limit)
   call run(f, stat, errmsg)
@@ -18907,7 +18983,7 @@ subroutine dt_profiler_activities(self, names, shapes, numbers, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: shapes
   type(dt_tensor), intent(inout) :: numbers
   type(frame) :: f
-  call dtf_begin(f, 782)
+  call dtf_begin(f, 784)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
@@ -18925,7 +19001,7 @@ subroutine dt_profiler_export_chrome_trace(self, path, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 783)
+  call dtf_begin(f, 785)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   call run(f, stat, errmsg)
@@ -18938,7 +19014,7 @@ subroutine dt_profiler_emit_nvtx(enabled, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 784)
+  call dtf_begin(f, 786)
   if (present(enabled)) call dtf_give(f, 0, enabled)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -18951,7 +19027,7 @@ function dt_profiler_nvtx_push(name, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 785)
+  call dtf_begin(f, 787)
   call dtf_give(f, 0, name)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -18964,7 +19040,7 @@ function dt_profiler_nvtx_pop(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 786)
+  call dtf_begin(f, 788)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -18977,7 +19053,7 @@ function dt_profiler_nvtx_start(name, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 787)
+  call dtf_begin(f, 789)
   call dtf_give(f, 0, name)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -18989,7 +19065,7 @@ subroutine dt_profiler_nvtx_end(range, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 788)
+  call dtf_begin(f, 790)
   call dtf_give(f, 0, range)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -19000,7 +19076,7 @@ subroutine dt_profiler_nvtx_mark(name, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 789)
+  call dtf_begin(f, 791)
   call dtf_give(f, 0, name)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -19016,7 +19092,7 @@ function dt_rand(size, generator, dtype, device, requires_grad, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 790)
+  call dtf_begin(f, 792)
   call dtf_give(f, 0, size)
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19037,7 +19113,7 @@ function dt_randn(size, generator, dtype, device, requires_grad, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 791)
+  call dtf_begin(f, 793)
   call dtf_give(f, 0, size)
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19060,7 +19136,7 @@ function dt_randint(low, high, size, generator, dtype, device, requires_grad, st
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 792)
+  call dtf_begin(f, 794)
   call dtf_give(f, 0, low)
   call dtf_give(f, 1, high)
   call dtf_give(f, 2, size)
@@ -19083,7 +19159,7 @@ function dt_randperm(n, generator, dtype, device, requires_grad, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 793)
+  call dtf_begin(f, 795)
   call dtf_give(f, 0, n)
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19105,7 +19181,7 @@ function dt_rand_like(input, generator, dtype, device, requires_grad, memory_for
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 794)
+  call dtf_begin(f, 796)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19128,7 +19204,7 @@ function dt_randn_like(input, generator, dtype, device, requires_grad, memory_fo
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 795)
+  call dtf_begin(f, 797)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19153,7 +19229,7 @@ function dt_randint_like(input, low, high, generator, dtype, device, requires_gr
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 796)
+  call dtf_begin(f, 798)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
@@ -19174,7 +19250,7 @@ function dt_bernoulli(input, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 797)
+  call dtf_begin(f, 799)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   call run(f, stat, errmsg)
@@ -19190,7 +19266,7 @@ function dt_bernoulli_p(input, p, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 798)
+  call dtf_begin(f, 800)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19209,7 +19285,7 @@ function dt_multinomial(input, num_samples, replacement, generator, stat, errmsg
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 799)
+  call dtf_begin(f, 801)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, num_samples)
   if (present(replacement)) call dtf_give(f, 2, replacement)
@@ -19226,7 +19302,7 @@ function dt_poisson(input, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 800)
+  call dtf_begin(f, 802)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   call run(f, stat, errmsg)
@@ -19242,7 +19318,7 @@ function dt_binomial(count, prob, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 801)
+  call dtf_begin(f, 803)
   call dtf_give(f, 0, handle_of(count))
   call dtf_give(f, 1, handle_of(prob))
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19258,7 +19334,7 @@ subroutine dt_exponential_(input, lambd, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 802)
+  call dtf_begin(f, 804)
   call dtf_give(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19273,7 +19349,7 @@ subroutine dt_geometric_(input, p, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 803)
+  call dtf_begin(f, 805)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19289,7 +19365,7 @@ subroutine dt_cauchy_(input, median, sigma, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 804)
+  call dtf_begin(f, 806)
   call dtf_give(f, 0, handle_of(input))
   if (present(median)) call dtf_give(f, 1, median)
   if (present(sigma)) call dtf_give(f, 2, sigma)
@@ -19306,7 +19382,7 @@ subroutine dt_log_normal_(input, mean, std, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 805)
+  call dtf_begin(f, 807)
   call dtf_give(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -19323,7 +19399,7 @@ subroutine dt_uniform_(input, low, high, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 806)
+  call dtf_begin(f, 808)
   call dtf_give(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(high)) call dtf_give(f, 2, high)
@@ -19340,7 +19416,7 @@ subroutine dt_normal_(input, mean, std, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 807)
+  call dtf_begin(f, 809)
   call dtf_give(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -19356,7 +19432,7 @@ subroutine dt_bernoulli_(input, p, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 808)
+  call dtf_begin(f, 810)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19373,7 +19449,7 @@ function dt_stochastic_round(input, dtype, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 809)
+  call dtf_begin(f, 811)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19389,7 +19465,7 @@ subroutine dt_bernoulli_tensor_(input, probabilities, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 810)
+  call dtf_begin(f, 812)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(probabilities))
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19405,7 +19481,7 @@ subroutine dt_random_from_(input, low, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 811)
+  call dtf_begin(f, 813)
   call dtf_give(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19421,7 +19497,7 @@ subroutine dt_random_(input, low, high, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 812)
+  call dtf_begin(f, 814)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
@@ -19436,7 +19512,7 @@ subroutine dt_manual_seed(seed, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 813)
+  call dtf_begin(f, 815)
   call dtf_give(f, 0, seed)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -19449,7 +19525,7 @@ function dt_default_generator(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_generator) :: out
   type(frame) :: f
-  call dtf_begin(f, 814)
+  call dtf_begin(f, 816)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -19464,7 +19540,7 @@ subroutine dt_set_own_generators(mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 815)
+  call dtf_begin(f, 817)
   call dtf_give(f, 0, mode)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -19475,7 +19551,7 @@ function dt_has_own_generators(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 816)
+  call dtf_begin(f, 818)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -19487,7 +19563,7 @@ function dt_generator_new(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_generator) :: out
   type(frame) :: f
-  call dtf_begin(f, 817)
+  call dtf_begin(f, 819)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -19500,7 +19576,7 @@ function dt_generator_device(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 818)
+  call dtf_begin(f, 820)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -19514,7 +19590,7 @@ subroutine dt_generator_manual_seed(self, seed, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 819)
+  call dtf_begin(f, 821)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, seed)
   call run(f, stat, errmsg)
@@ -19527,7 +19603,7 @@ function dt_generator_initial_seed(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 820)
+  call dtf_begin(f, 822)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -19541,7 +19617,7 @@ function dt_generator_get_state(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 821)
+  call dtf_begin(f, 823)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -19554,7 +19630,7 @@ subroutine dt_generator_set_state(self, state, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 822)
+  call dtf_begin(f, 824)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(state))
   call run(f, stat, errmsg)
@@ -19581,7 +19657,7 @@ subroutine dt_lstm(input, hx, params, has_biases, num_layers, dropout, train, bi
   type(dt_tensor), intent(inout) :: h_n
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
-  call dtf_begin(f, 823)
+  call dtf_begin(f, 825)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19615,7 +19691,7 @@ subroutine dt_lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers,
   type(dt_tensor), intent(inout) :: h_n
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
-  call dtf_begin(f, 824)
+  call dtf_begin(f, 826)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -19650,7 +19726,7 @@ subroutine dt_gru(input, hx, params, has_biases, num_layers, dropout, train, bid
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 825)
+  call dtf_begin(f, 827)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19682,7 +19758,7 @@ subroutine dt_gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, 
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 826)
+  call dtf_begin(f, 828)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -19715,7 +19791,7 @@ subroutine dt_rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 827)
+  call dtf_begin(f, 829)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19747,7 +19823,7 @@ subroutine dt_rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_lay
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 828)
+  call dtf_begin(f, 830)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -19779,7 +19855,7 @@ subroutine dt_rnn_relu(input, hx, params, has_biases, num_layers, dropout, train
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 829)
+  call dtf_begin(f, 831)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19811,7 +19887,7 @@ subroutine dt_rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_lay
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 830)
+  call dtf_begin(f, 832)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -19839,7 +19915,7 @@ subroutine dt_lstm_cell(input, hx, w_ih, w_hh, h, c, b_ih, b_hh, stat, errmsg)
   type(dt_tensor), intent(inout) :: h
   type(dt_tensor), intent(inout) :: c
   type(frame) :: f
-  call dtf_begin(f, 831)
+  call dtf_begin(f, 833)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(w_ih))
@@ -19863,7 +19939,7 @@ function dt_gru_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 832)
+  call dtf_begin(f, 834)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(w_ih))
@@ -19886,7 +19962,7 @@ function dt_rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 833)
+  call dtf_begin(f, 835)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(w_ih))
@@ -19909,7 +19985,7 @@ function dt_rnn_relu_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 834)
+  call dtf_begin(f, 836)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(w_ih))
@@ -19931,7 +20007,7 @@ function dt_pad_sequence(sequences, batch_first, padding_value, padding_side, st
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 835)
+  call dtf_begin(f, 837)
   call dtf_give(f, 0, handle_of(sequences))
   if (present(batch_first)) call dtf_give(f, 1, batch_first)
   if (present(padding_value)) call dtf_give(f, 2, padding_value)
@@ -19949,7 +20025,7 @@ function dt_unpad_sequence(padded_sequences, lengths, batch_first, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 836)
+  call dtf_begin(f, 838)
   call dtf_give(f, 0, handle_of(padded_sequences))
   call dtf_give(f, 1, handle_of(lengths))
   if (present(batch_first)) call dtf_give(f, 2, batch_first)
@@ -19979,7 +20055,7 @@ subroutine dt_pack_padded_sequence(input, lengths, data, batch_sizes, sorted_ind
   type(dt_tensor), intent(inout) :: sorted_indices
   type(dt_tensor), intent(inout) :: unsorted_indices
   type(frame) :: f
-  call dtf_begin(f, 837)
+  call dtf_begin(f, 839)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(lengths))
   if (present(batch_first)) call dtf_give(f, 2, batch_first)
@@ -20003,7 +20079,7 @@ subroutine dt_pack_sequence(sequences, data, batch_sizes, sorted_indices, unsort
   type(dt_tensor), intent(inout) :: sorted_indices
   type(dt_tensor), intent(inout) :: unsorted_indices
   type(frame) :: f
-  call dtf_begin(f, 838)
+  call dtf_begin(f, 840)
   call dtf_give(f, 0, handle_of(sequences))
   if (present(enforce_sorted)) call dtf_give(f, 1, enforce_sorted)
   call run(f, stat, errmsg)
@@ -20027,7 +20103,7 @@ subroutine dt_pad_packed_sequence(data, batch_sizes, padded, lengths, unsorted_i
   type(dt_tensor), intent(inout) :: padded
   type(dt_tensor), intent(inout) :: lengths
   type(frame) :: f
-  call dtf_begin(f, 839)
+  call dtf_begin(f, 841)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(unsorted_indices)) call dtf_give(f, 2, handle_of(unsorted_indices))
@@ -20048,7 +20124,7 @@ function dt_unpack_sequence(data, batch_sizes, unsorted_indices, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 840)
+  call dtf_begin(f, 842)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(unsorted_indices)) call dtf_give(f, 2, handle_of(unsorted_indices))
@@ -20071,7 +20147,7 @@ function dt_sum(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 841)
+  call dtf_begin(f, 843)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20090,7 +20166,7 @@ function dt_mean(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 842)
+  call dtf_begin(f, 844)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20109,7 +20185,7 @@ function dt_nansum(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 843)
+  call dtf_begin(f, 845)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20128,7 +20204,7 @@ function dt_nanmean(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 844)
+  call dtf_begin(f, 846)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20145,7 +20221,7 @@ function dt_count_nonzero(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 845)
+  call dtf_begin(f, 847)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -20162,7 +20238,7 @@ function dt_prod(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 846)
+  call dtf_begin(f, 848)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20178,7 +20254,7 @@ function dt_max(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 847)
+  call dtf_begin(f, 849)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20187,39 +20263,6 @@ end function
 ! max_dim: Largest element along a dimension, and where it is. The largest elements and the
 ! positions of the first of them (int64).
 subroutine dt_max_dim(input, dim, values, indices, keepdim, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  type(*), dimension(..), intent(in) :: dim
-  logical, intent(in), optional :: keepdim
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor), intent(inout) :: values
-  type(dt_tensor), intent(inout) :: indices
-  type(frame) :: f
-  call dtf_begin(f, 848)
-  call dtf_give(f, 0, handle_of(input))
-  call dtf_give(f, 1, dim)
-  if (present(keepdim)) call dtf_give(f, 2, keepdim)
-  call run(f, stat, errmsg)
-  call hold(values, f%taken(0))
-  call hold(indices, f%taken(2))
-  call dtf_end(f)
-end subroutine
-! min: Smallest element; NaN if there is one. Equal elements share the gradient.
-function dt_min(input, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 849)
-  call dtf_give(f, 0, handle_of(input))
-  call run(f, stat, errmsg)
-  call hold(out, f%taken(0))
-  call dtf_end(f)
-end function
-! min_dim: Smallest element along a dimension, and where it is. The smallest elements and the
-! positions of the first of them (int64).
-subroutine dt_min_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   type(*), dimension(..), intent(in) :: dim
   logical, intent(in), optional :: keepdim
@@ -20237,6 +20280,39 @@ subroutine dt_min_dim(input, dim, values, indices, keepdim, stat, errmsg)
   call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
+! min: Smallest element; NaN if there is one. Equal elements share the gradient.
+function dt_min(input, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 851)
+  call dtf_give(f, 0, handle_of(input))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
+  call dtf_end(f)
+end function
+! min_dim: Smallest element along a dimension, and where it is. The smallest elements and the
+! positions of the first of them (int64).
+subroutine dt_min_dim(input, dim, values, indices, keepdim, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  type(*), dimension(..), intent(in) :: dim
+  logical, intent(in), optional :: keepdim
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor), intent(inout) :: values
+  type(dt_tensor), intent(inout) :: indices
+  type(frame) :: f
+  call dtf_begin(f, 852)
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, dim)
+  if (present(keepdim)) call dtf_give(f, 2, keepdim)
+  call run(f, stat, errmsg)
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
+  call dtf_end(f)
+end subroutine
 ! amax: Largest element over dimensions. Equal elements share the gradient.
 function dt_amax(input, dim, keepdim, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
@@ -20246,7 +20322,7 @@ function dt_amax(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 851)
+  call dtf_begin(f, 853)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20263,7 +20339,7 @@ function dt_amin(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 852)
+  call dtf_begin(f, 854)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20282,7 +20358,7 @@ subroutine dt_aminmax(input, min, max, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: min
   type(dt_tensor), intent(inout) :: max
   type(frame) :: f
-  call dtf_begin(f, 853)
+  call dtf_begin(f, 855)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20300,7 +20376,7 @@ function dt_argmax(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 854)
+  call dtf_begin(f, 856)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20317,7 +20393,7 @@ function dt_argmin(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 855)
+  call dtf_begin(f, 857)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20335,7 +20411,7 @@ function dt_var(input, dim, correction, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 856)
+  call dtf_begin(f, 858)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -20354,7 +20430,7 @@ function dt_std(input, dim, correction, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 857)
+  call dtf_begin(f, 859)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -20374,7 +20450,7 @@ subroutine dt_var_mean(input, var, mean, dim, correction, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: var
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
-  call dtf_begin(f, 858)
+  call dtf_begin(f, 860)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -20395,7 +20471,7 @@ subroutine dt_std_mean(input, std, mean, dim, correction, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: std
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
-  call dtf_begin(f, 859)
+  call dtf_begin(f, 861)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -20415,7 +20491,7 @@ function dt_cov(input, correction, fweights, aweights, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 860)
+  call dtf_begin(f, 862)
   call dtf_give(f, 0, handle_of(input))
   if (present(correction)) call dtf_give(f, 1, correction)
   if (present(fweights)) call dtf_give(f, 2, handle_of(fweights))
@@ -20431,7 +20507,7 @@ function dt_corrcoef(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 861)
+  call dtf_begin(f, 863)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20449,7 +20525,7 @@ function dt_norm(input, p, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 862)
+  call dtf_begin(f, 864)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call give(f, 1, p)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20468,7 +20544,7 @@ function dt_any(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 863)
+  call dtf_begin(f, 865)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20485,7 +20561,7 @@ function dt_all(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 864)
+  call dtf_begin(f, 866)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20502,7 +20578,7 @@ function dt_logsumexp(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 865)
+  call dtf_begin(f, 867)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20519,7 +20595,7 @@ function dt_cumsum(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 866)
+  call dtf_begin(f, 868)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -20535,7 +20611,7 @@ subroutine dt_cumsum_(input, dim, dtype, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 867)
+  call dtf_begin(f, 869)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -20551,7 +20627,7 @@ function dt_cumprod(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 868)
+  call dtf_begin(f, 870)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -20567,7 +20643,7 @@ subroutine dt_cumprod_(input, dim, dtype, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 869)
+  call dtf_begin(f, 871)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -20583,7 +20659,7 @@ function dt_logcumsumexp(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 870)
+  call dtf_begin(f, 872)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -20602,7 +20678,7 @@ function dt_diff(input, n, dim, prepend, append, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 871)
+  call dtf_begin(f, 873)
   call dtf_give(f, 0, handle_of(input))
   if (present(n)) call dtf_give(f, 1, n)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20623,7 +20699,7 @@ function dt_gradient(input, spacing, dim, edge_order, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 872)
+  call dtf_begin(f, 874)
   call dtf_give(f, 0, handle_of(input))
   if (present(spacing)) call dtf_give(f, 1, spacing)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20648,7 +20724,7 @@ function dt_gradient_at(input, coordinates, dim, edge_order, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 873)
+  call dtf_begin(f, 875)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(coordinates))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20672,7 +20748,7 @@ function dt_trapezoid(y, x, dx, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 874)
+  call dtf_begin(f, 876)
   call dtf_give(f, 0, handle_of(y))
   if (present(x)) call dtf_give(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -20691,7 +20767,7 @@ function dt_cumulative_trapezoid(y, x, dx, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 875)
+  call dtf_begin(f, 877)
   call dtf_give(f, 0, handle_of(y))
   if (present(x)) call dtf_give(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -20708,7 +20784,7 @@ function dt_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 876)
+  call dtf_begin(f, 878)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -20726,7 +20802,7 @@ function dt_isclose(input, other, rtol, atol, equal_nan, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 877)
+  call dtf_begin(f, 879)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
@@ -20747,7 +20823,7 @@ function dt_allclose(input, other, rtol, atol, equal_nan, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 878)
+  call dtf_begin(f, 880)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
@@ -20768,7 +20844,7 @@ function dt_pad(input, pad, mode, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 879)
+  call dtf_begin(f, 881)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, pad)
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -20786,7 +20862,7 @@ function dt_constant_pad_nd(input, pad, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 880)
+  call dtf_begin(f, 882)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, pad)
   if (present(value)) call give(f, 2, value)
@@ -20803,7 +20879,7 @@ function dt_roll(input, shifts, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 881)
+  call dtf_begin(f, 883)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, shifts)
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -20820,7 +20896,7 @@ function dt_rot90(input, k, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 882)
+  call dtf_begin(f, 884)
   call dtf_give(f, 0, handle_of(input))
   if (present(k)) call dtf_give(f, 1, k)
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -20835,7 +20911,7 @@ function dt_fliplr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 883)
+  call dtf_begin(f, 885)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20848,7 +20924,7 @@ function dt_flipud(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 884)
+  call dtf_begin(f, 886)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20863,7 +20939,7 @@ function dt_tile(input, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 885)
+  call dtf_begin(f, 887)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call run(f, stat, errmsg)
@@ -20880,7 +20956,7 @@ function dt_repeat_interleave(input, repeats, dim, output_size, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 886)
+  call dtf_begin(f, 888)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, repeats)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20898,7 +20974,7 @@ function dt_diag(input, diagonal, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 887)
+  call dtf_begin(f, 889)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call run(f, stat, errmsg)
@@ -20915,7 +20991,7 @@ function dt_diag_embed(input, offset, dim1, dim2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 888)
+  call dtf_begin(f, 890)
   call dtf_give(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -20932,7 +21008,7 @@ function dt_diagflat(input, offset, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 889)
+  call dtf_begin(f, 891)
   call dtf_give(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   call run(f, stat, errmsg)
@@ -20947,7 +21023,7 @@ function dt_block_diag(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 890)
+  call dtf_begin(f, 892)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20960,7 +21036,7 @@ function dt_hstack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 891)
+  call dtf_begin(f, 893)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20973,7 +21049,7 @@ function dt_vstack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 892)
+  call dtf_begin(f, 894)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20986,7 +21062,7 @@ function dt_dstack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 893)
+  call dtf_begin(f, 895)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20999,7 +21075,7 @@ function dt_column_stack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 894)
+  call dtf_begin(f, 896)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21013,7 +21089,7 @@ function dt_unravel_index(indices, shape, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 895)
+  call dtf_begin(f, 897)
   call dtf_give(f, 0, handle_of(indices))
   call dtf_give(f, 1, shape)
   call run(f, stat, errmsg)
@@ -21033,7 +21109,7 @@ function dt_cartesian_prod(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 896)
+  call dtf_begin(f, 898)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21048,7 +21124,7 @@ function dt_combinations(input, r, with_replacement, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 897)
+  call dtf_begin(f, 899)
   call dtf_give(f, 0, handle_of(input))
   if (present(r)) call dtf_give(f, 1, r)
   if (present(with_replacement)) call dtf_give(f, 2, with_replacement)
@@ -21067,7 +21143,7 @@ function dt_tril_indices(row, col, offset, dtype, device, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 898)
+  call dtf_begin(f, 900)
   call dtf_give(f, 0, row)
   call dtf_give(f, 1, col)
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -21088,7 +21164,7 @@ function dt_triu_indices(row, col, offset, dtype, device, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 899)
+  call dtf_begin(f, 901)
   call dtf_give(f, 0, row)
   call dtf_give(f, 1, col)
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -21108,7 +21184,7 @@ function dt_select_scatter(input, src, dim, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 900)
+  call dtf_begin(f, 902)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   call dtf_give(f, 2, dim)
@@ -21129,7 +21205,7 @@ function dt_slice_scatter(input, src, dim, start, end, step, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 901)
+  call dtf_begin(f, 903)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21151,7 +21227,7 @@ function dt_diagonal_scatter(input, src, offset, dim1, dim2, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 902)
+  call dtf_begin(f, 904)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -21172,7 +21248,7 @@ function dt_as_strided_scatter(input, src, size, stride, storage_offset, stat, e
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 903)
+  call dtf_begin(f, 905)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   call dtf_give(f, 2, size)
@@ -21194,7 +21270,7 @@ function dt_im2col(input, kernel_size, dilation, padding, stride, stat, errmsg) 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 904)
+  call dtf_begin(f, 906)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(dilation)) call dtf_give(f, 2, dilation)
@@ -21216,7 +21292,7 @@ function dt_fold(input, output_size, kernel_size, dilation, padding, stride, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 905)
+  call dtf_begin(f, 907)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call dtf_give(f, 2, kernel_size)
@@ -21236,7 +21312,7 @@ function dt_pixel_shuffle(input, upscale_factor, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 906)
+  call dtf_begin(f, 908)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, upscale_factor)
   call run(f, stat, errmsg)
@@ -21252,7 +21328,7 @@ function dt_pixel_unshuffle(input, downscale_factor, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 907)
+  call dtf_begin(f, 909)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, downscale_factor)
   call run(f, stat, errmsg)
@@ -21268,7 +21344,7 @@ function dt_channel_shuffle(input, groups, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 908)
+  call dtf_begin(f, 910)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, groups)
   call run(f, stat, errmsg)
@@ -21287,7 +21363,7 @@ subroutine dt_sort(input, values, indices, dim, descending, stable, stat, errmsg
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 909)
+  call dtf_begin(f, 911)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
@@ -21307,7 +21383,7 @@ function dt_argsort(input, dim, descending, stable, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 910)
+  call dtf_begin(f, 912)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
@@ -21323,7 +21399,7 @@ function dt_msort(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 911)
+  call dtf_begin(f, 913)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21342,7 +21418,7 @@ subroutine dt_topk(input, k, values, indices, dim, largest, sorted, stat, errmsg
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 912)
+  call dtf_begin(f, 914)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21365,7 +21441,7 @@ subroutine dt_kthvalue(input, k, values, indices, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 913)
+  call dtf_begin(f, 915)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21383,7 +21459,7 @@ function dt_median(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 914)
+  call dtf_begin(f, 916)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21400,7 +21476,7 @@ subroutine dt_median_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 915)
+  call dtf_begin(f, 917)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -21417,7 +21493,7 @@ function dt_nanmedian(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 916)
+  call dtf_begin(f, 918)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21434,7 +21510,7 @@ subroutine dt_nanmedian_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 917)
+  call dtf_begin(f, 919)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -21454,7 +21530,7 @@ subroutine dt_mode(input, values, indices, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 918)
+  call dtf_begin(f, 920)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -21474,7 +21550,7 @@ function dt_quantile(input, q, dim, keepdim, interpolation, stat, errmsg) result
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 919)
+  call dtf_begin(f, 921)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21495,7 +21571,7 @@ function dt_nanquantile(input, q, dim, keepdim, interpolation, stat, errmsg) res
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 920)
+  call dtf_begin(f, 922)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21515,7 +21591,7 @@ subroutine dt_cummax(input, dim, values, indices, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 921)
+  call dtf_begin(f, 923)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -21533,7 +21609,7 @@ subroutine dt_cummin(input, dim, values, indices, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 922)
+  call dtf_begin(f, 924)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -21556,7 +21632,7 @@ subroutine dt_unique(input, output, inverse_indices, counts, sorted, return_inve
   type(dt_tensor), intent(inout) :: inverse_indices
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
-  call dtf_begin(f, 923)
+  call dtf_begin(f, 925)
   call dtf_give(f, 0, handle_of(input))
   if (present(sorted)) call dtf_give(f, 1, sorted)
   if (present(return_inverse)) call dtf_give(f, 2, return_inverse)
@@ -21582,7 +21658,7 @@ subroutine dt_unique_consecutive(input, output, inverse_indices, counts, return_
   type(dt_tensor), intent(inout) :: inverse_indices
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
-  call dtf_begin(f, 924)
+  call dtf_begin(f, 926)
   call dtf_give(f, 0, handle_of(input))
   if (present(return_inverse)) call dtf_give(f, 1, return_inverse)
   if (present(return_counts)) call dtf_give(f, 2, return_counts)
@@ -21605,7 +21681,7 @@ function dt_searchsorted(sorted_sequence, input, out_int32, right, side, sorter,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 925)
+  call dtf_begin(f, 927)
   call dtf_give(f, 0, handle_of(sorted_sequence))
   call give(f, 1, input)
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
@@ -21626,7 +21702,7 @@ function dt_bucketize(input, boundaries, out_int32, right, stat, errmsg) result(
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 926)
+  call dtf_begin(f, 928)
   call give(f, 0, input)
   call dtf_give(f, 1, handle_of(boundaries))
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
@@ -21645,7 +21721,7 @@ function dt_isin(elements, test_elements, assume_unique, invert, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 927)
+  call dtf_begin(f, 929)
   call give(f, 0, elements)
   call give(f, 1, test_elements)
   if (present(assume_unique)) call dtf_give(f, 2, assume_unique)
@@ -21663,7 +21739,7 @@ function dt_bincount(input, weights, minlength, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 928)
+  call dtf_begin(f, 930)
   call dtf_give(f, 0, handle_of(input))
   if (present(weights)) call dtf_give(f, 1, handle_of(weights))
   if (present(minlength)) call dtf_give(f, 2, minlength)
@@ -21681,7 +21757,7 @@ function dt_histc(input, bins, min, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 929)
+  call dtf_begin(f, 931)
   call dtf_give(f, 0, handle_of(input))
   if (present(bins)) call dtf_give(f, 1, bins)
   if (present(min)) call give(f, 2, min)
@@ -21703,7 +21779,7 @@ subroutine dt_histogram(input, hist, bin_edges, bins, range, weight, density, st
   type(dt_tensor), intent(inout) :: hist
   type(dt_tensor), intent(inout) :: bin_edges
   type(frame) :: f
-  call dtf_begin(f, 930)
+  call dtf_begin(f, 932)
   call dtf_give(f, 0, handle_of(input))
   if (present(bins)) call give(f, 1, bins)
   if (present(range)) call dtf_give(f, 2, range)
@@ -21721,7 +21797,7 @@ function dt_erfc(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 931)
+  call dtf_begin(f, 933)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21733,7 +21809,7 @@ subroutine dt_erfc_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 932)
+  call dtf_begin(f, 934)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -21745,7 +21821,7 @@ function dt_erfcx(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 933)
+  call dtf_begin(f, 935)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21758,7 +21834,7 @@ function dt_erfinv(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 934)
+  call dtf_begin(f, 936)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21770,7 +21846,7 @@ subroutine dt_erfinv_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 935)
+  call dtf_begin(f, 937)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -21782,7 +21858,7 @@ function dt_ndtri(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 936)
+  call dtf_begin(f, 938)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21795,7 +21871,7 @@ function dt_ndtr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 937)
+  call dtf_begin(f, 939)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21808,7 +21884,7 @@ function dt_log_ndtr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 938)
+  call dtf_begin(f, 940)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21821,7 +21897,7 @@ function dt_lgamma(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 939)
+  call dtf_begin(f, 941)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21833,7 +21909,7 @@ subroutine dt_lgamma_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 940)
+  call dtf_begin(f, 942)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -21845,7 +21921,7 @@ function dt_digamma(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 941)
+  call dtf_begin(f, 943)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21857,7 +21933,7 @@ subroutine dt_digamma_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 942)
+  call dtf_begin(f, 944)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -21871,7 +21947,7 @@ function dt_zeta(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 943)
+  call dtf_begin(f, 945)
   call give(f, 0, input)
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -21886,7 +21962,7 @@ function dt_polygamma(n, input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 944)
+  call dtf_begin(f, 946)
   call dtf_give(f, 0, n)
   call dtf_give(f, 1, handle_of(input))
   call run(f, stat, errmsg)
@@ -21900,7 +21976,7 @@ subroutine dt_polygamma_(input, n, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 945)
+  call dtf_begin(f, 947)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call run(f, stat, errmsg)
@@ -21915,7 +21991,7 @@ function dt_mvlgamma(input, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 946)
+  call dtf_begin(f, 948)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call run(f, stat, errmsg)
@@ -21929,7 +22005,7 @@ subroutine dt_mvlgamma_(input, p, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 947)
+  call dtf_begin(f, 949)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call run(f, stat, errmsg)
@@ -21942,7 +22018,7 @@ function dt_i0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 948)
+  call dtf_begin(f, 950)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21954,7 +22030,7 @@ subroutine dt_i0_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 949)
+  call dtf_begin(f, 951)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -21966,7 +22042,7 @@ function dt_i0e(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 950)
+  call dtf_begin(f, 952)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21979,7 +22055,7 @@ function dt_i1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 951)
+  call dtf_begin(f, 953)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21992,7 +22068,7 @@ function dt_i1e(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 952)
+  call dtf_begin(f, 954)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22005,7 +22081,7 @@ function dt_bessel_j0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 953)
+  call dtf_begin(f, 955)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22018,7 +22094,7 @@ function dt_bessel_j1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 954)
+  call dtf_begin(f, 956)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22032,7 +22108,7 @@ function dt_bessel_y0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 955)
+  call dtf_begin(f, 957)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22046,7 +22122,7 @@ function dt_bessel_y1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 956)
+  call dtf_begin(f, 958)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22060,7 +22136,7 @@ function dt_modified_bessel_k0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 957)
+  call dtf_begin(f, 959)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22074,7 +22150,7 @@ function dt_modified_bessel_k1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 958)
+  call dtf_begin(f, 960)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22088,7 +22164,7 @@ function dt_scaled_modified_bessel_k0(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 959)
+  call dtf_begin(f, 961)
   call dtf_give(f, 0, handle_of(x))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22102,7 +22178,7 @@ function dt_scaled_modified_bessel_k1(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 960)
+  call dtf_begin(f, 962)
   call dtf_give(f, 0, handle_of(x))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22115,7 +22191,7 @@ function dt_spherical_bessel_j0(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 961)
+  call dtf_begin(f, 963)
   call dtf_give(f, 0, handle_of(x))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22128,7 +22204,7 @@ function dt_airy_ai(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 962)
+  call dtf_begin(f, 964)
   call dtf_give(f, 0, handle_of(x))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22143,7 +22219,7 @@ function dt_igamma(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 963)
+  call dtf_begin(f, 965)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22157,7 +22233,7 @@ subroutine dt_igamma_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 964)
+  call dtf_begin(f, 966)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22171,7 +22247,7 @@ function dt_gammainc(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 965)
+  call dtf_begin(f, 967)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22187,7 +22263,7 @@ function dt_igammac(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 966)
+  call dtf_begin(f, 968)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22201,7 +22277,7 @@ subroutine dt_igammac_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 967)
+  call dtf_begin(f, 969)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22215,7 +22291,7 @@ function dt_gammaincc(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 968)
+  call dtf_begin(f, 970)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22231,7 +22307,7 @@ function dt_chebyshev_polynomial_t(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 969)
+  call dtf_begin(f, 971)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22247,7 +22323,7 @@ function dt_chebyshev_polynomial_u(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 970)
+  call dtf_begin(f, 972)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22263,7 +22339,7 @@ function dt_chebyshev_polynomial_v(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 971)
+  call dtf_begin(f, 973)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22279,7 +22355,7 @@ function dt_chebyshev_polynomial_w(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 972)
+  call dtf_begin(f, 974)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22295,7 +22371,7 @@ function dt_shifted_chebyshev_polynomial_t(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 973)
+  call dtf_begin(f, 975)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22311,7 +22387,7 @@ function dt_shifted_chebyshev_polynomial_u(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 974)
+  call dtf_begin(f, 976)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22327,7 +22403,7 @@ function dt_shifted_chebyshev_polynomial_v(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 975)
+  call dtf_begin(f, 977)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22343,7 +22419,7 @@ function dt_shifted_chebyshev_polynomial_w(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 976)
+  call dtf_begin(f, 978)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22358,7 +22434,7 @@ function dt_hermite_polynomial_h(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 977)
+  call dtf_begin(f, 979)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22373,7 +22449,7 @@ function dt_hermite_polynomial_he(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 978)
+  call dtf_begin(f, 980)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22388,7 +22464,7 @@ function dt_laguerre_polynomial_l(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 979)
+  call dtf_begin(f, 981)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22403,7 +22479,7 @@ function dt_legendre_polynomial_p(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 980)
+  call dtf_begin(f, 982)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22417,7 +22493,7 @@ function dt_entr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 981)
+  call dtf_begin(f, 983)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22431,7 +22507,7 @@ function dt_xlog1py(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 982)
+  call dtf_begin(f, 984)
   call give(f, 0, input)
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -22447,7 +22523,7 @@ subroutine dt_frexp(input, mantissa, exponent, stat, errmsg)
   type(dt_tensor), intent(inout) :: mantissa
   type(dt_tensor), intent(inout) :: exponent
   type(frame) :: f
-  call dtf_begin(f, 983)
+  call dtf_begin(f, 985)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(mantissa, f%taken(0))
@@ -22463,7 +22539,7 @@ function dt_nextafter(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 984)
+  call dtf_begin(f, 986)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22477,7 +22553,7 @@ subroutine dt_nextafter_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 985)
+  call dtf_begin(f, 987)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22491,7 +22567,7 @@ function dt_tensor_alias(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 986)
+  call dtf_begin(f, 988)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22504,7 +22580,7 @@ function dt_tensor_dim(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 987)
+  call dtf_begin(f, 989)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22518,7 +22594,7 @@ function dt_tensor_size(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 988)
+  call dtf_begin(f, 990)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -22532,7 +22608,7 @@ function dt_tensor_shape(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 989)
+  call dtf_begin(f, 991)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -22546,7 +22622,7 @@ function dt_tensor_stride(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 990)
+  call dtf_begin(f, 992)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -22560,7 +22636,7 @@ function dt_tensor_numel(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 991)
+  call dtf_begin(f, 993)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22573,7 +22649,7 @@ function dt_tensor_storage_offset(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 992)
+  call dtf_begin(f, 994)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22586,7 +22662,7 @@ function dt_tensor_storage_nbytes(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 993)
+  call dtf_begin(f, 995)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22599,7 +22675,7 @@ function dt_tensor_element_size(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 994)
+  call dtf_begin(f, 996)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22612,7 +22688,7 @@ function dt_tensor_dtype(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 995)
+  call dtf_begin(f, 997)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22625,7 +22701,7 @@ function dt_tensor_device(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 996)
+  call dtf_begin(f, 998)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -22640,7 +22716,7 @@ function dt_tensor_is_contiguous(input, memory_format, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 997)
+  call dtf_begin(f, 999)
   call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call run(f, stat, errmsg)
@@ -22655,7 +22731,7 @@ function dt_tensor_data_ptr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(c_ptr) :: out
   type(frame) :: f
-  call dtf_begin(f, 998)
+  call dtf_begin(f, 1000)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22669,7 +22745,7 @@ function dt_tensor_is_set_to(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 999)
+  call dtf_begin(f, 1001)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22684,7 +22760,7 @@ function dt_tensor_is_same(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1000)
+  call dtf_begin(f, 1002)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22699,7 +22775,7 @@ function dt_tensor_base(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1001)
+  call dtf_begin(f, 1003)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22716,7 +22792,7 @@ function dt_out_offer(place, inputs, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1002)
+  call dtf_begin(f, 1004)
   call dtf_give(f, 0, handle_of(place))
   call dtf_give(f, 1, handle_of(inputs))
   call run(f, stat, errmsg)
@@ -22733,7 +22809,7 @@ function dt_out_finish(place, made, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1003)
+  call dtf_begin(f, 1005)
   call dtf_give(f, 0, handle_of(place))
   if (present(made)) call dtf_give(f, 1, handle_of(made))
   call run(f, stat, errmsg)
@@ -22748,7 +22824,7 @@ function dt_tensor_version(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1004)
+  call dtf_begin(f, 1006)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22761,7 +22837,7 @@ function dt_tensor_item(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1005)
+  call dtf_begin(f, 1007)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22774,7 +22850,7 @@ function dt_tensor_to_string(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1006)
+  call dtf_begin(f, 1008)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -22791,7 +22867,7 @@ subroutine dt_set_print_options(precision, threshold, edge_items, line_width, sc
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1007)
+  call dtf_begin(f, 1009)
   if (present(precision)) call dtf_give(f, 0, precision)
   if (present(threshold)) call dtf_give(f, 1, threshold)
   if (present(edge_items)) call dtf_give(f, 2, edge_items)
@@ -22808,7 +22884,7 @@ function dt_tensor_requires_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1008)
+  call dtf_begin(f, 1010)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22821,7 +22897,7 @@ subroutine dt_tensor_requires_grad_(input, requires_grad, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1009)
+  call dtf_begin(f, 1011)
   call dtf_give(f, 0, handle_of(input))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call run(f, stat, errmsg)
@@ -22834,7 +22910,7 @@ function dt_tensor_is_leaf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1010)
+  call dtf_begin(f, 1012)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22847,7 +22923,7 @@ function dt_tensor_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1011)
+  call dtf_begin(f, 1013)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22860,7 +22936,7 @@ subroutine dt_tensor_set_grad(input, grad, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1012)
+  call dtf_begin(f, 1014)
   call dtf_give(f, 0, handle_of(input))
   if (present(grad)) call dtf_give(f, 1, handle_of(grad))
   call run(f, stat, errmsg)
@@ -22872,7 +22948,7 @@ subroutine dt_tensor_retain_grad(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1013)
+  call dtf_begin(f, 1015)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -22884,7 +22960,7 @@ function dt_tensor_retains_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1014)
+  call dtf_begin(f, 1016)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22898,7 +22974,7 @@ function dt_tensor_node(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 1015)
+  call dtf_begin(f, 1017)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22911,7 +22987,7 @@ function dt_tensor_output_nr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1016)
+  call dtf_begin(f, 1018)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22925,7 +23001,7 @@ function dt_node_name(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1017)
+  call dtf_begin(f, 1019)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -22939,7 +23015,7 @@ function dt_node_address(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(c_ptr) :: out
   type(frame) :: f
-  call dtf_begin(f, 1018)
+  call dtf_begin(f, 1020)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22952,7 +23028,7 @@ function dt_node_next_count(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1019)
+  call dtf_begin(f, 1021)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22967,7 +23043,7 @@ function dt_node_next_output(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1020)
+  call dtf_begin(f, 1022)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call run(f, stat, errmsg)
@@ -22982,7 +23058,7 @@ function dt_node_next(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 1021)
+  call dtf_begin(f, 1023)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call run(f, stat, errmsg)
@@ -22997,7 +23073,7 @@ function dt_tensor_grad_fn_name(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1022)
+  call dtf_begin(f, 1024)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -23012,7 +23088,7 @@ function dt_tensor_data(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1023)
+  call dtf_begin(f, 1025)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23026,7 +23102,7 @@ subroutine dt_tensor_set_data(input, data, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1024)
+  call dtf_begin(f, 1026)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(data))
   call run(f, stat, errmsg)
@@ -23039,7 +23115,7 @@ function dt_build_info(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1025)
+  call dtf_begin(f, 1027)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
   call dtf_take(f, 0, out)
@@ -23052,7 +23128,7 @@ function dt_string_list_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1026)
+  call dtf_begin(f, 1028)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -23065,7 +23141,7 @@ function dt_tensor_list_new(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor_list) :: out
   type(frame) :: f
-  call dtf_begin(f, 1027)
+  call dtf_begin(f, 1029)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23078,7 +23154,7 @@ function dt_tensor_list_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1028)
+  call dtf_begin(f, 1030)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -23092,7 +23168,7 @@ function dt_tensor_list_get(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1029)
+  call dtf_begin(f, 1031)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call run(f, stat, errmsg)
@@ -23105,7 +23181,7 @@ function dt_is_grad_enabled(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1030)
+  call dtf_begin(f, 1032)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -23116,7 +23192,7 @@ subroutine dt_set_grad_enabled(mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1031)
+  call dtf_begin(f, 1033)
   call dtf_give(f, 0, mode)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23127,7 +23203,7 @@ function dt_is_anomaly_enabled(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1032)
+  call dtf_begin(f, 1034)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -23139,7 +23215,7 @@ subroutine dt_set_detect_anomaly(mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1033)
+  call dtf_begin(f, 1035)
   call dtf_give(f, 0, mode)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23150,7 +23226,7 @@ function dt_get_default_dtype(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 1034)
+  call dtf_begin(f, 1036)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -23161,7 +23237,7 @@ subroutine dt_set_default_dtype(d, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1035)
+  call dtf_begin(f, 1037)
   call dtf_give(f, 0, d)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23172,7 +23248,7 @@ function dt_get_default_device(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1036)
+  call dtf_begin(f, 1038)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
   call dtf_take(f, 0, out)
@@ -23184,7 +23260,7 @@ subroutine dt_set_default_device(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1037)
+  call dtf_begin(f, 1039)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23196,7 +23272,7 @@ function dt_device_is_available(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1038)
+  call dtf_begin(f, 1040)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -23208,7 +23284,7 @@ function dt_get_num_threads(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1039)
+  call dtf_begin(f, 1041)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -23219,7 +23295,7 @@ subroutine dt_set_num_threads(n, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1040)
+  call dtf_begin(f, 1042)
   call dtf_give(f, 0, n)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23234,7 +23310,7 @@ subroutine dt_memory_stats(allocated, reserved, peak, device, stat, errmsg)
   integer(int64), intent(out) :: reserved
   integer(int64), intent(out) :: peak
   type(frame) :: f
-  call dtf_begin(f, 1041)
+  call dtf_begin(f, 1043)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, allocated)
@@ -23248,7 +23324,7 @@ subroutine dt_set_log(log, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1042)
+  call dtf_begin(f, 1044)
   if (present(log)) call dtf_give(f, 0, transfer(c_funloc(log), 0_int64))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23260,7 +23336,7 @@ subroutine dt_set_memory_hook(hook, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1043)
+  call dtf_begin(f, 1045)
   call dtf_give(f, 0, transfer(c_funloc(hook), 0_int64))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23270,7 +23346,7 @@ subroutine dt_remove_memory_hook(stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1044)
+  call dtf_begin(f, 1046)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -23280,7 +23356,7 @@ subroutine dt_empty_cache(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1045)
+  call dtf_begin(f, 1047)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23292,7 +23368,7 @@ subroutine dt_synchronize(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1046)
+  call dtf_begin(f, 1048)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23305,7 +23381,7 @@ function dt_view(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1047)
+  call dtf_begin(f, 1049)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -23319,7 +23395,7 @@ function dt_detach(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1048)
+  call dtf_begin(f, 1050)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23332,7 +23408,7 @@ subroutine dt_detach_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1049)
+  call dtf_begin(f, 1051)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23345,7 +23421,7 @@ function dt_view_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1050)
+  call dtf_begin(f, 1052)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -23360,7 +23436,7 @@ function dt_reshape(input, shape, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1051)
+  call dtf_begin(f, 1053)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, shape)
   call run(f, stat, errmsg)
@@ -23375,7 +23451,7 @@ function dt_reshape_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1052)
+  call dtf_begin(f, 1054)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -23391,7 +23467,7 @@ function dt_flatten(input, start_dim, end_dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1053)
+  call dtf_begin(f, 1055)
   call dtf_give(f, 0, handle_of(input))
   if (present(start_dim)) call dtf_give(f, 1, start_dim)
   if (present(end_dim)) call dtf_give(f, 2, end_dim)
@@ -23408,7 +23484,7 @@ function dt_unflatten(input, dim, sizes, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1054)
+  call dtf_begin(f, 1056)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, sizes)
@@ -23425,7 +23501,7 @@ function dt_transpose(input, dim0, dim1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1055)
+  call dtf_begin(f, 1057)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -23441,7 +23517,7 @@ subroutine dt_transpose_(input, dim0, dim1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1056)
+  call dtf_begin(f, 1058)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -23457,7 +23533,7 @@ function dt_swapaxes(input, axis0, axis1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1057)
+  call dtf_begin(f, 1059)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
@@ -23473,7 +23549,7 @@ subroutine dt_swapaxes_(input, axis0, axis1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1058)
+  call dtf_begin(f, 1060)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
@@ -23488,7 +23564,7 @@ function dt_permute(input, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1059)
+  call dtf_begin(f, 1061)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call run(f, stat, errmsg)
@@ -23504,7 +23580,7 @@ function dt_movedim(input, source, destination, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1060)
+  call dtf_begin(f, 1062)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
@@ -23519,7 +23595,7 @@ function dt_t(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1061)
+  call dtf_begin(f, 1063)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23531,7 +23607,7 @@ subroutine dt_t_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1062)
+  call dtf_begin(f, 1064)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23544,7 +23620,7 @@ function dt_squeeze(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1063)
+  call dtf_begin(f, 1065)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -23558,7 +23634,7 @@ subroutine dt_squeeze_(input, dim, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1064)
+  call dtf_begin(f, 1066)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -23572,7 +23648,7 @@ function dt_unsqueeze(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1065)
+  call dtf_begin(f, 1067)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -23586,7 +23662,7 @@ subroutine dt_unsqueeze_(input, dim, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1066)
+  call dtf_begin(f, 1068)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -23600,7 +23676,7 @@ function dt_expand(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1067)
+  call dtf_begin(f, 1069)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -23615,7 +23691,7 @@ function dt_expand_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1068)
+  call dtf_begin(f, 1070)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -23630,7 +23706,7 @@ function dt_broadcast_to(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1069)
+  call dtf_begin(f, 1071)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -23646,7 +23722,7 @@ function dt_select(input, dim, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1070)
+  call dtf_begin(f, 1072)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, index)
@@ -23664,7 +23740,7 @@ function dt_narrow(input, dim, start, length, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1071)
+  call dtf_begin(f, 1073)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
@@ -23684,7 +23760,7 @@ function dt_slice(input, dim, start, end, step, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1072)
+  call dtf_begin(f, 1074)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(start)) call dtf_give(f, 2, start)
@@ -23704,7 +23780,7 @@ function dt_as_strided(input, size, stride, storage_offset, stat, errmsg) result
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1073)
+  call dtf_begin(f, 1075)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -23722,7 +23798,7 @@ subroutine dt_as_strided_(input, size, stride, storage_offset, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1074)
+  call dtf_begin(f, 1076)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -23739,7 +23815,7 @@ subroutine dt_resize_(input, size, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1075)
+  call dtf_begin(f, 1077)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -23752,7 +23828,7 @@ subroutine dt_resize_as_(input, the_template, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1076)
+  call dtf_begin(f, 1078)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(the_template))
   call run(f, stat, errmsg)
@@ -23766,7 +23842,7 @@ function dt_view_dtype(input, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1077)
+  call dtf_begin(f, 1079)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   call run(f, stat, errmsg)
@@ -23784,7 +23860,7 @@ function dt_unfold(input, dimension, size, step, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1078)
+  call dtf_begin(f, 1080)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dimension)
   call dtf_give(f, 2, size)
@@ -23803,7 +23879,7 @@ function dt_diagonal(input, offset, dim1, dim2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1079)
+  call dtf_begin(f, 1081)
   call dtf_give(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -23821,7 +23897,7 @@ function dt_chunk(input, chunks, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1080)
+  call dtf_begin(f, 1082)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, chunks)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23843,7 +23919,7 @@ function dt_split(input, split_size, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1081)
+  call dtf_begin(f, 1083)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, split_size)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23865,7 +23941,7 @@ function dt_split_with_sizes(input, split_sizes, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1082)
+  call dtf_begin(f, 1084)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, split_sizes)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23887,7 +23963,7 @@ function dt_split_sections(input, sections, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1083)
+  call dtf_begin(f, 1085)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23909,7 +23985,7 @@ function dt_split_at(input, indices, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1084)
+  call dtf_begin(f, 1086)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, indices)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23930,7 +24006,7 @@ function dt_hsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1085)
+  call dtf_begin(f, 1087)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call run(f, stat, errmsg)
@@ -23950,7 +24026,7 @@ function dt_vsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1086)
+  call dtf_begin(f, 1088)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call run(f, stat, errmsg)
@@ -23970,7 +24046,7 @@ function dt_dsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1087)
+  call dtf_begin(f, 1089)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call run(f, stat, errmsg)
@@ -23989,7 +24065,7 @@ function dt_atleast_1d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1088)
+  call dtf_begin(f, 1090)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24002,7 +24078,7 @@ function dt_atleast_2d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1089)
+  call dtf_begin(f, 1091)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24015,7 +24091,7 @@ function dt_atleast_3d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1090)
+  call dtf_begin(f, 1092)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24028,7 +24104,7 @@ function dt_ravel(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1091)
+  call dtf_begin(f, 1093)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24041,7 +24117,7 @@ function dt_broadcast_tensors(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1092)
+  call dtf_begin(f, 1094)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -24061,7 +24137,7 @@ function dt_meshgrid(tensors, indexing, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1093)
+  call dtf_begin(f, 1095)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(indexing)) call dtf_give(f, 1, indexing)
   call run(f, stat, errmsg)
@@ -24081,7 +24157,7 @@ function dt_unbind(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1094)
+  call dtf_begin(f, 1096)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -24101,7 +24177,7 @@ function dt_cat(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1095)
+  call dtf_begin(f, 1097)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -24116,7 +24192,7 @@ function dt_stack(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1096)
+  call dtf_begin(f, 1098)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -24131,7 +24207,7 @@ function dt_repeat(input, repeats, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1097)
+  call dtf_begin(f, 1099)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, repeats)
   call run(f, stat, errmsg)
@@ -24148,7 +24224,7 @@ function dt_narrow_copy(input, dim, start, length, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1098)
+  call dtf_begin(f, 1100)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
@@ -24165,7 +24241,7 @@ function dt_sum_to_size(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1099)
+  call dtf_begin(f, 1101)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -24180,7 +24256,7 @@ function dt_flip(input, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1100)
+  call dtf_begin(f, 1102)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call run(f, stat, errmsg)
@@ -24198,7 +24274,7 @@ function dt_interpolate(input, size, scale_factor, mode, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1101)
+  call dtf_begin(f, 1103)
   call dtf_give(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
@@ -24222,7 +24298,7 @@ function dt_interpolate_aligned(input, size, scale_factor, mode, align_corners, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1102)
+  call dtf_begin(f, 1104)
   call dtf_give(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
@@ -24246,7 +24322,7 @@ function dt_grid_sample(input, grid, mode, padding_mode, align_corners, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1103)
+  call dtf_begin(f, 1105)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(grid))
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -24266,7 +24342,7 @@ function dt_affine_grid(theta, size, align_corners, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1104)
+  call dtf_begin(f, 1106)
   call dtf_give(f, 0, handle_of(theta))
   call dtf_give(f, 1, size)
   if (present(align_corners)) call dtf_give(f, 2, align_corners)
@@ -24282,7 +24358,7 @@ function dt_ger(input, vec2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1105)
+  call dtf_begin(f, 1107)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec2))
   call run(f, stat, errmsg)
@@ -24296,7 +24372,7 @@ function dt_absolute(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1106)
+  call dtf_begin(f, 1108)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24308,7 +24384,7 @@ subroutine dt_absolute_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1107)
+  call dtf_begin(f, 1109)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24320,7 +24396,7 @@ function dt_negative(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1108)
+  call dtf_begin(f, 1110)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24332,7 +24408,7 @@ subroutine dt_negative_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1109)
+  call dtf_begin(f, 1111)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24344,7 +24420,7 @@ function dt_sgn(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1110)
+  call dtf_begin(f, 1112)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24356,7 +24432,7 @@ subroutine dt_sgn_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1111)
+  call dtf_begin(f, 1113)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24368,7 +24444,7 @@ function dt_fix(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1112)
+  call dtf_begin(f, 1114)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24380,7 +24456,7 @@ subroutine dt_fix_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1113)
+  call dtf_begin(f, 1115)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24392,7 +24468,7 @@ function dt_arcsin(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1114)
+  call dtf_begin(f, 1116)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24404,7 +24480,7 @@ subroutine dt_arcsin_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1115)
+  call dtf_begin(f, 1117)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24416,7 +24492,7 @@ function dt_arccos(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1116)
+  call dtf_begin(f, 1118)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24428,7 +24504,7 @@ subroutine dt_arccos_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1117)
+  call dtf_begin(f, 1119)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24440,7 +24516,7 @@ function dt_arctan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1118)
+  call dtf_begin(f, 1120)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24452,7 +24528,7 @@ subroutine dt_arctan_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1119)
+  call dtf_begin(f, 1121)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24465,7 +24541,7 @@ function dt_arctan2(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1120)
+  call dtf_begin(f, 1122)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -24479,7 +24555,7 @@ subroutine dt_arctan2_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1121)
+  call dtf_begin(f, 1123)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -24492,7 +24568,7 @@ function dt_arcsinh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1122)
+  call dtf_begin(f, 1124)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24504,7 +24580,7 @@ subroutine dt_arcsinh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1123)
+  call dtf_begin(f, 1125)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24516,7 +24592,7 @@ function dt_arccosh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1124)
+  call dtf_begin(f, 1126)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24528,7 +24604,7 @@ subroutine dt_arccosh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1125)
+  call dtf_begin(f, 1127)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24540,7 +24616,7 @@ function dt_arctanh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1126)
+  call dtf_begin(f, 1128)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24552,7 +24628,7 @@ subroutine dt_arctanh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1127)
+  call dtf_begin(f, 1129)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24566,7 +24642,7 @@ function dt_subtract(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1128)
+  call dtf_begin(f, 1130)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -24582,7 +24658,7 @@ subroutine dt_subtract_(input, other, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1129)
+  call dtf_begin(f, 1131)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -24597,7 +24673,7 @@ function dt_multiply(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1130)
+  call dtf_begin(f, 1132)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24611,7 +24687,7 @@ subroutine dt_multiply_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1131)
+  call dtf_begin(f, 1133)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24626,7 +24702,7 @@ function dt_divide(input, other, rounding_mode, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1132)
+  call dtf_begin(f, 1134)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -24642,7 +24718,7 @@ subroutine dt_divide_(input, other, rounding_mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1133)
+  call dtf_begin(f, 1135)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -24658,7 +24734,7 @@ function dt_clip(input, min, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1134)
+  call dtf_begin(f, 1136)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -24674,7 +24750,7 @@ subroutine dt_clip_(input, min, max, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1135)
+  call dtf_begin(f, 1137)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -24689,7 +24765,7 @@ function dt_greater(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1136)
+  call dtf_begin(f, 1138)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24703,7 +24779,7 @@ subroutine dt_greater_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1137)
+  call dtf_begin(f, 1139)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24717,7 +24793,7 @@ function dt_greater_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1138)
+  call dtf_begin(f, 1140)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24731,7 +24807,7 @@ subroutine dt_greater_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1139)
+  call dtf_begin(f, 1141)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24745,7 +24821,7 @@ function dt_less(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1140)
+  call dtf_begin(f, 1142)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24759,7 +24835,7 @@ subroutine dt_less_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1141)
+  call dtf_begin(f, 1143)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24773,7 +24849,7 @@ function dt_less_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1142)
+  call dtf_begin(f, 1144)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24787,7 +24863,7 @@ subroutine dt_less_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1143)
+  call dtf_begin(f, 1145)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24801,7 +24877,7 @@ function dt_not_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1144)
+  call dtf_begin(f, 1146)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24815,7 +24891,7 @@ subroutine dt_not_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1145)
+  call dtf_begin(f, 1147)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24831,7 +24907,7 @@ function dt_trapz(y, x, dx, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1146)
+  call dtf_begin(f, 1148)
   call dtf_give(f, 0, handle_of(y))
   if (present(x)) call dtf_give(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -24848,7 +24924,7 @@ function dt_concat(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1147)
+  call dtf_begin(f, 1149)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -24863,7 +24939,7 @@ function dt_concatenate(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1148)
+  call dtf_begin(f, 1150)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -24879,7 +24955,7 @@ function dt_swapdims(input, dim0, dim1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1149)
+  call dtf_begin(f, 1151)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -24895,7 +24971,7 @@ subroutine dt_swapdims_(input, dim0, dim1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1150)
+  call dtf_begin(f, 1152)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -24911,7 +24987,7 @@ function dt_moveaxis(input, source, destination, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1151)
+  call dtf_begin(f, 1153)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
@@ -24926,7 +25002,7 @@ function dt_row_stack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1152)
+  call dtf_begin(f, 1154)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24939,7 +25015,7 @@ function dt_argwhere(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1153)
+  call dtf_begin(f, 1155)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24953,7 +25029,7 @@ function dt_live_handles(kind, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1154)
+  call dtf_begin(f, 1156)
   if (present(kind)) call dtf_give(f, 0, kind)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -24967,7 +25043,7 @@ function dt_from_array(array, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1155)
+  call dtf_begin(f, 1157)
   call dtf_give(f, 0, array)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24981,7 +25057,7 @@ subroutine dt_tensor_to_array(input, array, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1156)
+  call dtf_begin(f, 1158)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, array)
   call run(f, stat, errmsg)
@@ -25025,6 +25101,22 @@ case ('custom_backward')
   call hold(saved, words)
   end block
   call hook(grads, saved, out)
+  if (allocated(out)) call dtf_give(f, 0, handle_of(out))
+  call dtf_give_back(f)
+  end block
+case ('tensor_function')
+  block
+  procedure(dt_tensor_function), pointer :: hook
+  type(dt_tensor), allocatable, dimension(:) :: inputs
+  type(dt_tensor), allocatable, dimension(:) :: out
+  call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
+  allocate (inputs(f%taken(1)))
+  block
+  integer(int64) :: words(f%taken(1))
+  call dtf_take(f, 0, words)
+  call hold(inputs, words)
+  end block
+  call hook(inputs, out)
   if (allocated(out)) call dtf_give(f, 0, handle_of(out))
   call dtf_give_back(f)
   end block

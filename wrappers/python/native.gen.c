@@ -21,6 +21,16 @@ static dt_status on_custom_backward(void *user_data, dt_tensor *const *grads, in
   return status;
 }
 
+static int32_t py_on_tensor_function(int64_t id, const int64_t *inputs, int64_t inputs_n, int64_t *out);
+static dt_status on_tensor_function(void *user_data, dt_tensor *const *inputs, int64_t inputs_n, dt_tensor_list **out) {
+  int64_t out_handle = 0;
+  dt_status status = 0;
+  if (!python_runs()) return python_has_ended();
+  CALL_PYTHON(status = py_on_tensor_function((int64_t)(intptr_t)user_data, (const int64_t *)inputs, inputs_n, &out_handle));
+  if (!status) *out = (dt_tensor_list *)(intptr_t)out_handle;
+  return status;
+}
+
 static int32_t py_on_log_hook(int64_t id, int32_t level, const char *message);
 static dt_status on_log_hook(void *user_data, dt_log_level level, const char *message) {
   dt_status status = 0;
@@ -1916,6 +1926,16 @@ static int64_t py_custom_function(const char *name, const int64_t *inputs, int64
   dt_tensor_list *out = NULL;
   (void)!dt_custom_function(name, (dt_tensor *const *)inputs, inputs_n, (dt_tensor *const *)outputs, outputs_n, (dt_tensor *const *)saved, saved_n, on_custom_backward, (void *)(intptr_t)backward, on_drop, (dt_tensor *const *)dirty, dirty_n, &out);
   return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_gradcheck(int64_t func, const int64_t *inputs, int64_t inputs_n, double eps, double atol, double rtol, double nondet_tol, _Bool raise_exception) {
+  int32_t out = 0;
+  return dt_gradcheck(on_tensor_function, (void *)(intptr_t)func, on_drop, (dt_tensor *const *)inputs, inputs_n, eps, atol, rtol, nondet_tol, raise_exception, &out) ? -1 : out;
+}
+
+static int32_t py_gradgradcheck(int64_t func, const int64_t *inputs, int64_t inputs_n, const int64_t *grad_outputs, int64_t grad_outputs_n, double eps, double atol, double rtol, _Bool gen_non_contig_grad_outputs, double nondet_tol, _Bool raise_exception) {
+  int32_t out = 0;
+  return dt_gradgradcheck(on_tensor_function, (void *)(intptr_t)func, on_drop, (dt_tensor *const *)inputs, inputs_n, (dt_tensor *const *)grad_outputs, grad_outputs_n, eps, atol, rtol, gen_non_contig_grad_outputs, nondet_tol, raise_exception, &out) ? -1 : out;
 }
 
 static new_tensor py_conv1d(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups) {

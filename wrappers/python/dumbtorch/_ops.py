@@ -89,6 +89,13 @@ def _on_custom_backward(id, grads, grads_n, saved, saved_n, out):
     return 0
 
 
+@ffi.def_extern("py_on_tensor_function", error=9, onerror=on_callback_error)
+def _on_tensor_function(id, inputs, inputs_n, out):
+    result = CALLBACKS[id](borrow_list(inputs, inputs_n))
+    out[0] = give_list(result)
+    return 0
+
+
 @ffi.def_extern("py_on_log_hook", error=9, onerror=on_callback_error)
 def _on_log_hook(id, level, message):
     CALLBACKS[id](LOG_LEVEL.value(level), ffi.string(message).decode())
@@ -3789,6 +3796,68 @@ def custom_function(name, inputs, outputs, saved, backward, dirty=()):
     except BAD_ARGUMENTS as error:
         return otherwise(error, custom_function, "custom_function", "name:str? inputs:tensor[] outputs:tensor[] saved:tensor?[] backward:callback dirty:tensor[]", name, inputs, outputs, saved, backward, dirty)
     return take_tensors(out)
+
+
+def gradcheck(func, inputs, *, eps=1e-06, atol=1e-05, rtol=0.001, nondet_tol=0.0, raise_exception=True):
+    """Compares the gradients of a function with central finite differences, as
+    torch.autograd.gradcheck in its slow mode. Some of its arguments would say nothing here:
+    there is no forward mode, gradients always have the dtype of what they are of, and each
+    backward begins at one output, so that the gradients of the others are absent.
+
+    Args:
+        func: The function. It is called often, with the inputs.
+        inputs: Its inputs. Those that require grad are moved, and put back; they should be
+            float64.
+        eps: How far each element of the inputs is moved both ways.
+        atol: The absolute difference that is allowed.
+        rtol: The difference that is allowed, relative to finite differences.
+        nondet_tol: How far two backwards of the same may differ.
+        raise_exception: Whether a wrong gradient is an error.
+
+    Returns:
+        Whether all are right; false only without raise_exception.
+    """
+    try:
+        inputs_c = optional_handle_list(inputs)
+        func_c = keep(func)
+        out = py_gradcheck(func_c, inputs_c, len(inputs_c), eps, atol, rtol, nondet_tol, raise_exception)
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, gradcheck, "gradcheck", "func:callback inputs:tensor?[] eps:f64 atol:f64 rtol:f64 nondet_tol:f64 raise_exception:bool", func, inputs, eps, atol, rtol, nondet_tol, raise_exception)
+    if out < 0:
+        raise fail()
+    return out != 0
+
+
+def gradgradcheck(func, inputs, grad_outputs=(), *, eps=1e-06, atol=1e-05, rtol=0.001, gen_non_contig_grad_outputs=False, nondet_tol=0.0, raise_exception=True):
+    """gradcheck of the gradients of a function: whether second derivatives are right, as
+    torch.autograd.gradgradcheck.
+
+    Args:
+        func: The function. It is called often, with the inputs.
+        inputs: Its inputs. Those that require grad are moved, and put back; they should be
+            float64.
+        grad_outputs: The gradients of the outputs that require grad; an empty list means
+            random numbers.
+        eps: How far each element of the inputs is moved both ways.
+        atol: The absolute difference that is allowed.
+        rtol: The difference that is allowed, relative to finite differences.
+        gen_non_contig_grad_outputs: Whether the random numbers lie apart in memory.
+        nondet_tol: How far two backwards of the same may differ.
+        raise_exception: Whether a wrong gradient is an error.
+
+    Returns:
+        Whether all are right; false only without raise_exception.
+    """
+    try:
+        inputs_c = optional_handle_list(inputs)
+        grad_outputs_c = handle_list(grad_outputs)
+        func_c = keep(func)
+        out = py_gradgradcheck(func_c, inputs_c, len(inputs_c), grad_outputs_c, len(grad_outputs_c), eps, atol, rtol, gen_non_contig_grad_outputs, nondet_tol, raise_exception)
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, gradgradcheck, "gradgradcheck", "func:callback inputs:tensor?[] grad_outputs:tensor[] eps:f64 atol:f64 rtol:f64 gen_non_contig_grad_outputs:bool nondet_tol:f64 raise_exception:bool", func, inputs, grad_outputs, eps, atol, rtol, gen_non_contig_grad_outputs, nondet_tol, raise_exception)
+    if out < 0:
+        raise fail()
+    return out != 0
 
 
 def conv1d(input=MISSING, weight=MISSING, bias=None, stride=1, padding=0, dilation=1, groups=1, *, out=None, **names):
@@ -22013,6 +22082,8 @@ NAMESPACES = {
         "backward": autograd_backward,
         "grad": autograd_grad,
         "custom_function": custom_function,
+        "gradcheck": gradcheck,
+        "gradgradcheck": gradgradcheck,
         "set_detect_anomaly": set_detect_anomaly,
     },
     "functional": {

@@ -61,6 +61,10 @@ class LinAlgError(RuntimeError):
     """A matrix is singular or not positive-definite, or an algorithm did not converge."""
 
 
+class GradcheckError(RuntimeError):
+    """A gradient is not what finite differences say."""
+
+
 _STATUS = {number: name for name, number in _enums.STATUS.items()}
 _EXCEPTIONS = {
     "type_error": TypeError,
@@ -72,6 +76,7 @@ _EXCEPTIONS = {
     "io": OSError,
     "cancelled": CancelledError,
     "linalg_error": LinAlgError,
+    "gradcheck_error": GradcheckError,
     "handle": TypeError,
 }
 CALLBACK_FAILED = _enums.STATUS["callback"]

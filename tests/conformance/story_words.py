@@ -1,4 +1,4 @@
-"""The words in which stories.py tells: what a step is made of."""
+"""The words that stories.py is written in."""
 
 
 def call(fn, *names, error="", wrong="", **args):

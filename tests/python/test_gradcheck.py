@@ -1,0 +1,144 @@
+"""gradcheck and gradgradcheck against PyTorch's: what passes, what is refused, and in which words."""
+
+import warnings
+
+import dumbtorch as dt
+import pytest
+
+torch = pytest.importorskip("torch")
+
+
+def own(t, backward, forward=lambda x: x**2):
+    """A function of one's own; `backward` is of the gradient and the input."""
+
+    class Own(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return forward(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return backward(grad, *ctx.saved_tensors)
+
+    return Own.apply
+
+
+def data(t, *values, dtype="float64"):
+    return t.tensor(values or (1.0, 2.0), dtype=getattr(t, dtype), requires_grad=True)
+
+
+CASES = {
+    "right": lambda t, c, cc: c(lambda x: x**3, data(t)) and cc(lambda x: x**3, data(t)),
+    "a list of inputs": lambda t, c, cc: c(lambda x, y: x * y, [data(t), data(t)]),
+    "one's own": lambda t, c, cc: c(own(t, lambda g, x: g * 2 * x), data(t)),
+    "wrong": lambda t, c, cc: c(own(t, lambda g, x: g * 2 * x + 0.1), data(t)),
+    "the second output": lambda t, c, cc: c(
+        lambda x: (x * 2, own(t, lambda g, x: g * 3 * x)(x)), data(t)
+    ),
+    "the second input": lambda t, c, cc: c(
+        lambda k, x, y: x * k + own(t, lambda g, x: g * x)(y), (2, data(t), data(t))
+    ),
+    "no exception": lambda t, c, cc: c(
+        own(t, lambda g, x: g), data(t), raise_exception=False
+    ),
+    "tolerances": lambda t, c, cc: c(own(t, lambda g, x: g * 2.1 * x), data(t), rtol=0.2),
+    "the gradient left out": lambda t, c, cc: c(
+        own(t, lambda g, x: 2 * x, lambda x: (x**2).sum()), data(t)
+    ),
+    "no graph": lambda t, c, cc: c(lambda x: x.detach() * 2, data(t)),
+    "a constant": lambda t, c, cc: c(lambda x: x.argmax(), data(t)),
+    "some without a graph": lambda t, c, cc: c(
+        lambda x: (x.detach(), x * 2, x.argmax()), data(t)
+    ),
+    "no input": lambda t, c, cc: c(lambda x: x, data(t).detach()),
+    "the input itself": lambda t, c, cc: c(lambda x: x, data(t)),
+    "twice the same": lambda t, c, cc: (lambda x: c(lambda x, y: x * y, (x, x)))(data(t)),
+    "parts of each other": lambda t, c, cc: (
+        lambda x: c(lambda x, y: x * y.sum(), (x, x[:1]))
+    )(data(t)),
+    "nan": lambda t, c, cc: c(lambda x: x * float("nan"), data(t)),
+    "eps of 0": lambda t, c, cc: c(lambda x: x * 3, data(t), eps=0.0),
+    "nothing": lambda t, c, cc: c(lambda x: x * 3, t.empty(0, dtype=t.float64).requires_grad_()),
+    "a number": lambda t, c, cc: c(lambda x: x * 3, t.ones((), dtype=t.float64).requires_grad_()),
+    "no outputs": lambda t, c, cc: c(lambda x: (), data(t)),
+    "second derivatives": lambda t, c, cc: cc(lambda x, y: x**2 * y, (data(t), data(t))),
+    "a linear function": lambda t, c, cc: cc(lambda x: x * 3, data(t)),
+    "gaps": lambda t, c, cc: cc(lambda x: x**2, data(t), gen_non_contig_grad_outputs=True),
+    "a constant slope": lambda t, c, cc: cc(lambda x: x.detach() * x, data(t), data(t)),
+    "gradients that do not fit": lambda t, c, cc: cc(lambda x: x * 3, data(t), data(t, 1.0, 2, 3)),
+    "gradients": lambda t, c, cc: cc(lambda x: x**2, (data(t),), (data(t, 0.5, -1),)),
+}  # fmt: skip
+
+
+def outcome(t, case):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        try:
+            found = CASES[case](t, t.autograd.gradcheck, t.autograd.gradgradcheck)
+        except Exception as error:
+            words = str(error).removeprefix("gradcheck: ").removeprefix("gradgradcheck: ")
+            found = type(error).__name__, words.replace("torch.Size(", "").replace("])", "]")
+    return found, [str(w.message) for w in seen]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_as_pytorch(case):
+    assert outcome(dt, case) == outcome(torch, case)
+
+
+def test_inputs_of_few_digits():
+    """PyTorch's warning and sentence; here the error says once more why."""
+    for t in (dt, torch):
+        with (
+            pytest.warns(UserWarning, match="Input #0 requires gradient and is not a double prec"),
+            pytest.raises(RuntimeError, match="Jacobian mismatch for output 0 with respect to"),
+        ):
+            t.autograd.gradcheck(lambda x: x**3, data(t, dtype="float32"))
+
+
+def test_outputs_that_change():
+    """PyTorch's sentence, as a RuntimeError."""
+    for t in (dt, torch):
+        with pytest.raises(
+            RuntimeError if t is dt else AssertionError,
+            match="same shape when inputs are perturbed on index .0,?. by 1e-06, but got: shapes",
+        ):
+            t.autograd.gradcheck(lambda x: x[:1] if x[0] < 1 else x, data(t))
+
+
+def test_a_function_that_raises():
+    class Mine(Exception):
+        pass
+
+    def fail(x):
+        raise Mine("from the function")
+
+    x = data(dt)
+    with pytest.raises(Mine, match="from the function"):
+        dt.autograd.gradcheck(fail, x, raise_exception=False)
+    with pytest.raises(AttributeError):
+        dt.autograd.gradcheck(lambda x: 5, x)
+    assert x.tolist() == [1, 2]
+
+
+def test_inputs_are_put_back():
+    x, values = data(dt), []
+
+    def function(x):
+        values.append(x.tolist())
+        if len(values) == 3:
+            raise KeyError
+        return x * x
+
+    with pytest.raises(KeyError):
+        dt.autograd.gradcheck(function, x)
+    assert x.tolist() == [1, 2] and values[1] != [1, 2] and x._version == 0
+
+
+def test_gradients_are_off():
+    for t in (dt, torch):
+        with t.no_grad(), pytest.raises(RuntimeError, match="for function expected to be zero"):
+            t.autograd.gradcheck(lambda x: x**2, data(t))
+    with dt.no_grad(), pytest.raises(RuntimeError, match="gradients are off"):
+        dt.autograd.gradgradcheck(lambda x: x**2, data(dt))
