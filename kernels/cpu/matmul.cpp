@@ -43,11 +43,35 @@ bool is_empty(const Gemm<T>& g) {
   return g.batch == 0 || g.m == 0 || g.n == 0;
 }
 
+// A product of one term, of which each row is a multiple of b's: it is written as fast as it can be
+// stored.
+template <class T>
+bool is_outer(const Gemm<T>& g) {
+  const bool is_plain = g.alpha == 1 && g.c.data == nullptr && g.activation == DT_ACTIVATE_NONE;
+  return is_plain && g.k == 1 && g.m > 1 && g.n > 1 && g.b.col == 1 && g.y.col == 1;
+}
+
+template <class T>
+void run_outer(const dt_stream* stream, const Gemm<T>& g) {
+  const int64_t group = max<int64_t>(1, kSerialWork / 4 / g.n), groups = ceil_div(g.m, group);
+  parallel_for(stream, g.batch * groups, g.batch * g.m * g.n, [&](int64_t tile) {
+    const int64_t batch = tile / groups, first = tile % groups * group;
+    const T* const b = g.b.at(batch, 0, 0);
+    for (int64_t i = first; i < min(g.m, first + group); ++i) {
+      const T factor = *g.a.at(batch, i, 0);
+      T* const y = g.y.at(batch, i, 0);
+      for (int64_t j = 0; j < g.n; ++j) y[j] = factor * b[j];
+    }
+  });
+}
+
 template <class T>
 int32_t multiply_float(const dt_stream* stream, const calls::Matmul& call) {
   const Gemm<T> g = describe_float<T>(call);
   if (is_empty(g)) return DT_KERNEL_OK;
-  if (is_thin(g)) {
+  if (is_outer(g)) {
+    run_outer(stream, g);
+  } else if (is_thin(g)) {
     run_thin(stream, g, call.workspace);
   } else {
     run_gemm(stream, g, call.workspace);

@@ -40,7 +40,7 @@ def assert_product(y, truth, magnitude, length):
     assert np.all(np.abs(y - truth) <= EPSILON * (4 + length**0.5) * magnitude)
 
 
-# Thin, from memory too, and square, panels that are not full, blocks along k, packed and in place; the last, cut for
+# Thin, from memory too, of one term, and square, panels that are not full, blocks along k, packed and in place; the last, cut for
 # three threads, has a smaller part that packs more at a time than the larger ones.
 SHAPES = (
     (1, 300, 200),
@@ -48,6 +48,7 @@ SHAPES = (
     (3, 70, 1000),
     (7, 33, 300),
     (50, 30, 1),
+    (3001, 7, 1),
     (64, 64, 64),
     (13, 33, 700),
     (15, 41, 530),
