@@ -2,6 +2,7 @@
 constructor, state and input, run by a Lua program. (Python has classes of its own.) What each of the
 other languages makes of a layer's arguments is asked by one program per language."""
 
+import copy
 import shutil
 from pathlib import Path
 
@@ -63,6 +64,7 @@ LAYER_PROGRAM = """
 local dt = require("dumbtorch")
 local layer = dt.nn.{layer}
 layer:load("state.safetensors")
+layer = layer:clone()  -- what a copy computes is what the layer does
 local inputs = {{}}
 local names, tensors = dt.load_safetensors("inputs.safetensors")
 for i, name in ipairs(names) do inputs[tonumber(name)] = tensors[i] end
@@ -196,6 +198,92 @@ def test_layers_of_compiled_languages(compiler, folder):
             atol=1e-5,
             msg=identity(row),
         )
+
+
+COPY_PROGRAM = """
+local dt = require("dumbtorch")
+local linear, norm = dt.nn.Linear(2, 2, {bias = false}), dt.nn.BatchNorm1d(2)
+local net = dt.nn.Sequential(linear, norm, linear)
+net:load("state.safetensors")
+local x = dt.tensor({{1, 2}, {3, 5}}, {dtype = dt.float32})
+net(x):square():sum():backward()
+norm:requires_grad_(false)
+norm:train(false)
+local copy = net:clone()
+local parameters = copy:parameters()
+local found = {count = dt.tensor({#parameters}), no_grad = dt.tensor({parameters[1].grad and 1 or 0})}
+parameters[1]:detach():fill_(3)
+copy(x):square():sum():backward()
+local function add(head, module)
+  local names, tensors = module:state_dict()
+  for i, name in ipairs(names) do found[head .. name] = tensors[i]:detach() end
+end
+add("net.", net)
+add("copy.", copy)
+found.grad, found.frozen = parameters[1].grad, dt.tensor({parameters[2].grad and 1 or 0})
+local names, tensors = {}, {}
+for name, tensor in pairs(found) do names[#names + 1], tensors[#tensors + 1] = name, tensor end
+dt.save_safetensors("found.safetensors", names, tensors)
+local holder = dt.module_new("Holder")
+holder:register_buffer("product", dt.ones({2}, {requires_grad = true}) * 2)
+local ok, sentence = pcall(holder.clone, holder)
+assert(not ok and tostring(sentence):find("graph leaves", 1, true), sentence)
+"""
+
+
+@NEEDS_LUA
+def test_a_copy_is_what_deepcopy_makes(tmp_path):
+    """A module that is there twice is so in the copy; modes and frozen weights stay, gradients do not."""
+    linear, norm = torch.nn.Linear(2, 2, bias=False), torch.nn.BatchNorm1d(2)
+    net = torch.nn.Sequential(linear, norm, linear)
+    state = {name: x.clone() for name, x in net.state_dict().items()}
+    files.save_file(state, tmp_path / "state.safetensors")
+    x = torch.tensor([[1.0, 2], [3, 5]])
+    net(x).square().sum().backward()
+    norm.requires_grad_(False).eval()
+    twin = copy.deepcopy(net)
+    parameters = list(twin.parameters())
+    found = {"count": torch.tensor([len(parameters)]), "no_grad": torch.tensor([0])}
+    assert parameters[0].grad is None
+    with torch.no_grad():
+        parameters[0].fill_(3)
+    twin(x).square().sum().backward()
+    found |= {f"net.{name}": x for name, x in net.state_dict().items()}
+    found |= {f"copy.{name}": x for name, x in twin.state_dict().items()}
+    found |= {"grad": parameters[0].grad, "frozen": torch.tensor([0])}
+    assert parameters[1].grad is None
+    run_lua(COPY_PROGRAM, tmp_path)
+    got = files.load_file(tmp_path / "found.safetensors")
+    torch.testing.assert_close(got, found, rtol=1e-4, atol=1e-5, check_dtype=False)
+
+
+REFUSING_PROGRAM = """
+local dt = require("dumbtorch")
+local x, y, sizes, order = dt.ones({3, 2}), dt.ones({3, 1, 2}), dt.tensor({2, 1}), dt.tensor({1, 0})
+local state, nn = dt.ones({1, 2, 3}), dt.nn
+local function refused(words, layer, ...)
+  local ok, sentence = pcall(layer.forward_outputs, layer, {...})
+  assert(not ok and tostring(sentence):find(words, 1, true), sentence)
+end
+refused("both or not at all", nn.GRU(2, 3), x, sizes, order, false)
+refused("Expected hidden size (1, 2, 3)", nn.GRU(2, 3), x, sizes, order, order, dt.ones({1, 2, 2}))
+refused("input 5 is missing", nn.LSTM(2, 3), x, sizes, order, order, state)
+refused("input 1 is missing", nn.LSTM(2, 3), x, false, order, order)
+refused("input 2 is missing", nn.LSTM(2, 3), y, dt.ones({1, 1, 3}))
+refused("takes 2 inputs, but 3 were given", nn.RNN(2, 3), x, sizes, order)
+refused("out of bounds", nn.RNN(2, 3), x, sizes, dt.tensor({5, 0}), order, state)
+refused("batch_sizes add up", nn.RNN(2, 3), dt.ones({2, 2}), sizes, order, order)
+refused("Linear.forward takes 1 input", nn.TransformerEncoder(nn.Linear(2, 2), 1), y, dt.ones({3, 3}))
+refused("takes 2 inputs", nn.TransformerEncoder(nn.TransformerDecoderLayer(2, 1), 1), y)
+refused("index 0 is out of range", nn.TransformerEncoder(nn.TransformerEncoderLayer(2, 1), -1), y)
+refused("takes 2 inputs, but 1 was", nn.TransformerDecoder(nn.TransformerDecoderLayer(2, 1), 1), y)
+refused("takes 6 inputs, but 7 were", nn.TransformerDecoder(nn.TransformerDecoderLayer(2, 1), 1), y, y, y, y, y, y, y)
+"""
+
+
+@NEEDS_LUA
+def test_what_layers_refuse(tmp_path):
+    run_lua(REFUSING_PROGRAM, tmp_path)
 
 
 SEEDED_PROGRAM = """

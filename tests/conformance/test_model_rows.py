@@ -77,6 +77,7 @@ local dt = require("dumbtorch")
 local model = dt.models.{model}
 model:load("state.safetensors")
 model:train(false)
+model = model:clone()  -- what a copy computes is what the model does
 local _, inputs = dt.load_safetensors("inputs.safetensors")
 dt.save_safetensors("found.safetensors", {{"y"}}, {{model:forward_outputs(inputs)[1]:detach()}})
 """
