@@ -9636,7 +9636,7 @@ DT_MUST_CHECK DT_API dt_status dt_pack_sequence(
     dt_tensor *const *sequences, int64_t sequences_n, int32_t enforce_sorted, dt_tensor **data,
     dt_tensor **batch_sizes, dt_tensor **sorted_indices, dt_tensor **unsorted_indices) DT_NOEXCEPT;
 
-/** The reverse of pack_padded_sequence.
+/** The reverse of pack_padded_sequence. Python's takes what that gives as one PackedSequence.
  * @param data The elements of all sequences, [elements, ...], as pack_padded_sequence gives them.
  * @param batch_sizes How many sequences have an element at each time step: int64 [time] that never
  *   rises, on the CPU.
@@ -9657,7 +9657,7 @@ DT_MUST_CHECK DT_API dt_status dt_pad_packed_sequence(
     dt_scalar_kind padding_value_kind, int64_t padding_value_i, double padding_value_f,
     const int64_t *total_length, dt_tensor **padded, dt_tensor **lengths) DT_NOEXCEPT;
 
-/** The reverse of pack_sequence.
+/** The reverse of pack_sequence. Python's takes what that gives as one PackedSequence.
  * @param data The elements of all sequences, [elements, ...], as pack_padded_sequence gives them.
  * @param batch_sizes How many sequences have an element at each time step: int64 [time] that never
  *   rises, on the CPU.

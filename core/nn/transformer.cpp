@@ -176,7 +176,8 @@ Ref<Module> stack_of(int64_t layers, const NnTransformerOptions& o, Make make, M
 
 }  // namespace
 
-Transformer::Transformer(const NnTransformerOptions& o) : Module("Transformer") {
+Transformer::Transformer(const NnTransformerOptions& o)
+    : Module("Transformer"), d_model_(o.d_model), batch_first_(o.batch_first) {
   register_module(
       "encoder",
       stack_of<NnTransformerEncoderLayerOptions, NnTransformerEncoderOptions>(
@@ -195,9 +196,15 @@ Transformer::Transformer(const NnTransformerOptions& o) : Module("Transformer") 
 
 Tensor Transformer::forward(TensorList inputs) {
   check_inputs(inputs, 2, 8);
-  const Tensor memory = child("encoder").forward({inputs[0], given(inputs, 2), given(inputs, 5)});
+  const Tensor &src = inputs[0], &tgt = inputs[1];
+  const int batch = batch_first_ ? 0 : 1;
+  DT_CHECK(src.ndim() != 3 || src.size(batch) == tgt.size(batch), kRuntimeError,
+           "the batch number of src and tgt must be equal");
+  DT_CHECK(src.size(-1) == d_model_ && tgt.size(-1) == d_model_, kRuntimeError,
+           "the feature number of src and tgt must be equal to d_model");
+  const Tensor memory = child("encoder").forward({src, given(inputs, 2), given(inputs, 5)});
   return child("decoder").forward(
-      {inputs[1], memory, given(inputs, 3), given(inputs, 4), given(inputs, 6), given(inputs, 7)});
+      {tgt, memory, given(inputs, 3), given(inputs, 4), given(inputs, 6), given(inputs, 7)});
 }
 
 }  // namespace dt

@@ -85,6 +85,9 @@ class Transformer final : public Module {
 
  private:
   Module* another() const override { return new Transformer(*this); }
+
+  const int64_t d_model_;
+  const bool batch_first_;
 };
 
 }  // namespace dt

@@ -277,6 +277,9 @@ refused("Linear.forward takes 1 input", nn.TransformerEncoder(nn.Linear(2, 2), 1
 refused("takes 2 inputs", nn.TransformerEncoder(nn.TransformerDecoderLayer(2, 1), 1), y)
 refused("index 0 is out of range", nn.TransformerEncoder(nn.TransformerEncoderLayer(2, 1), -1), y)
 refused("takes 2 inputs, but 1 was", nn.TransformerDecoder(nn.TransformerDecoderLayer(2, 1), 1), y)
+local transformer = nn.Transformer({d_model = 2, nhead = 1, dim_feedforward = 2})
+refused("the batch number of src and tgt must be equal", transformer, y, dt.ones({3, 2, 2}))
+refused("the feature number of src and tgt must be equal to d_model", transformer, y, dt.ones({3, 1, 4}))
 refused("takes 6 inputs, but 7 were", nn.TransformerDecoder(nn.TransformerDecoderLayer(2, 1), 1), y, y, y, y, y, y, y)
 """
 

@@ -16012,8 +16012,9 @@ static inline dt_tensor *T_do_pack_sequence(
 /** T_pad_packed_sequence(data: tensor, batch_sizes: tensor, .unsorted_indices: tensor? = absent,
  *     .batch_first: bool = false, .padding_value: scalar = 0.0, .total_length: i64? = absent,
  *     .lengths: where this result goes)
- * The reverse of pack_padded_sequence. [time, batch, ...], or [batch, time, ...] with
- * batch_first; and how long each is, int64 [batch] on the CPU. */
+ * The reverse of pack_padded_sequence. Python's takes what that gives as one PackedSequence.
+ * [time, batch, ...], or [batch, time, ...] with batch_first; and how long each is, int64
+ * [batch] on the CPU. */
 typedef struct {
   dt_tensor *unsorted_indices;
   int batch_first;
@@ -16043,7 +16044,8 @@ static inline dt_tensor *T_do_pad_packed_sequence(
     T_do_pad_packed_sequence(data, batch_sizes, &T_pad_packed_sequence_o), __VA_ARGS__)
 
 /** T_unpack_sequence(data: tensor, batch_sizes: tensor, .unsorted_indices: tensor? = absent)
- * The reverse of pack_sequence. A copy of each sequence, [length, ...]. */
+ * The reverse of pack_sequence. Python's takes what that gives as one PackedSequence. A copy of
+ * each sequence, [length, ...]. */
 typedef struct {
   dt_tensor *unsorted_indices;
 } T_unpack_sequence_options;

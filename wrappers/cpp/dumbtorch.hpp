@@ -14264,8 +14264,9 @@ inline PackSequenceResult pack_sequence(const TensorRefs& sequences, bool enforc
   return {Tensor(data), Tensor(batch_sizes), Tensor(sorted_indices), Tensor(unsorted_indices)};
 }
 
-// The reverse of pack_padded_sequence. [time, batch, ...], or [batch, time, ...] with batch_first;
-// and how long each is, int64 [batch] on the CPU.
+// The reverse of pack_padded_sequence. Python's takes what that gives as one PackedSequence. [time,
+// batch, ...], or [batch, time, ...] with batch_first; and how long each is, int64 [batch] on the
+// CPU.
 inline PadPackedSequenceResult pad_packed_sequence(
     const Tensor& data, const Tensor& batch_sizes, const Tensor& unsorted_indices = {},
     bool batch_first = false, const Scalar& padding_value = 0.0,
@@ -14279,7 +14280,8 @@ inline PadPackedSequenceResult pad_packed_sequence(
   return {Tensor(padded), Tensor(lengths)};
 }
 
-// The reverse of pack_sequence. A copy of each sequence, [length, ...].
+// The reverse of pack_sequence. Python's takes what that gives as one PackedSequence. A copy of
+// each sequence, [length, ...].
 inline std::vector<Tensor> unpack_sequence(
     const Tensor& data, const Tensor& batch_sizes, const Tensor& unsorted_indices = {}) {
   dt_tensor_list* out = nullptr;

@@ -20089,8 +20089,9 @@ subroutine dt_pack_sequence(sequences, data, batch_sizes, sorted_indices, unsort
   call hold(unsorted_indices, f%taken(6))
   call dtf_end(f)
 end subroutine
-! pad_packed_sequence: The reverse of pack_padded_sequence. [time, batch, ...], or [batch, time,
-! ...] with batch_first; and how long each is, int64 [batch] on the CPU.
+! pad_packed_sequence: The reverse of pack_padded_sequence. Python's takes what that gives as one
+! PackedSequence. [time, batch, ...], or [batch, time, ...] with batch_first; and how long each is,
+! int64 [batch] on the CPU.
 subroutine dt_pad_packed_sequence(data, batch_sizes, padded, lengths, unsorted_indices, batch_first, padding_value, total_length, stat, errmsg)
   type(dt_tensor), intent(in) :: data
   type(dt_tensor), intent(in) :: batch_sizes
@@ -20115,7 +20116,8 @@ subroutine dt_pad_packed_sequence(data, batch_sizes, padded, lengths, unsorted_i
   call hold(lengths, f%taken(2))
   call dtf_end(f)
 end subroutine
-! unpack_sequence: The reverse of pack_sequence. A copy of each sequence, [length, ...].
+! unpack_sequence: The reverse of pack_sequence. Python's takes what that gives as one
+! PackedSequence. A copy of each sequence, [length, ...].
 function dt_unpack_sequence(data, batch_sizes, unsorted_indices, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: data
   type(dt_tensor), intent(in) :: batch_sizes

@@ -10922,8 +10922,9 @@ type PadPackedSequenceOptions struct {
 	TotalLength *int
 }
 
-// PadPackedSequence: The reverse of pack_padded_sequence. [time, batch, ...], or [batch, time, ...]
-// with batch_first; and how long each is, int64 [batch] on the CPU.
+// PadPackedSequence: The reverse of pack_padded_sequence. Python's takes what that gives as one
+// PackedSequence. [time, batch, ...], or [batch, time, ...] with batch_first; and how long each is,
+// int64 [batch] on the CPU.
 func PadPackedSequence(data *Tensor, batchSizes *Tensor, options ...PadPackedSequenceOptions) (padded *Tensor, lengths *Tensor, err error) {
 	o := last(options)
 	err = run(841, []any{data, batchSizes, o.UnsortedIndices, o.BatchFirst, o.PaddingValue, o.TotalLength}, &padded, &lengths)
@@ -10936,7 +10937,8 @@ type UnpackSequenceOptions struct {
 	UnsortedIndices *Tensor
 }
 
-// UnpackSequence: The reverse of pack_sequence. A copy of each sequence, [length, ...].
+// UnpackSequence: The reverse of pack_sequence. Python's takes what that gives as one
+// PackedSequence. A copy of each sequence, [length, ...].
 func UnpackSequence(data *Tensor, batchSizes *Tensor, options ...UnpackSequenceOptions) (out []*Tensor, err error) {
 	o := last(options)
 	err = run(842, []any{data, batchSizes, o.UnsortedIndices}, &out)

@@ -14786,7 +14786,8 @@ def pack_sequence(sequences, enforce_sorted=True):
 
 
 def pad_packed_sequence(data, batch_sizes, unsorted_indices=None, batch_first=False, padding_value=0.0, total_length=None):
-    """The reverse of pack_padded_sequence.
+    """The reverse of pack_padded_sequence. Python's takes what that gives as one
+    PackedSequence.
 
     Args:
         data: The elements of all sequences, [elements, ...], as pack_padded_sequence gives
@@ -14815,7 +14816,7 @@ def pad_packed_sequence(data, batch_sizes, unsorted_indices=None, batch_first=Fa
 
 
 def unpack_sequence(data, batch_sizes, unsorted_indices=None):
-    """The reverse of pack_sequence.
+    """The reverse of pack_sequence. Python's takes what that gives as one PackedSequence.
 
     Args:
         data: The elements of all sequences, [elements, ...], as pack_padded_sequence gives
