@@ -229,13 +229,6 @@ void Module::each(const std::string& kind, const std::function<void(const Module
   });
 }
 
-Module::Module(const Module& other)
-    : RefCounted(),
-      kind_(other.kind_),
-      training_(other.training_),
-      state_(other.state_),
-      children_(other.children_) {}
-
 // What has been copied, by what it is a copy of.
 struct Module::Copies {
   std::map<const Module*, Ref<Module>> modules;
@@ -262,13 +255,15 @@ Ref<Module> Module::clone_once(Copies& copies) const {
   Ref<Module>& copy = copies.modules[this];
   if (copy) return copy;
   copy = Ref<Module>::adopt(another());
-  for (State& s : copy->state_) {
-    if (!s.tensor.defined()) continue;
+  copy->kind_ = kind_;
+  copy->training_ = training_;
+  for (const State& s : state_) {
     Tensor& tensor = copies.tensors[s.tensor.impl()];
-    if (!tensor.defined()) tensor = copy_of_leaf(s.tensor);
-    s.tensor = tensor;
+    if (s.tensor.defined() && !tensor.defined()) tensor = copy_of_leaf(s.tensor);
+    copy->state_.push_back({s.name, tensor, s.buffer});
   }
-  for (auto& [name, child] : copy->children_) child = child->clone_once(copies);
+  for (const auto& [name, child] : children_)
+    copy->children_.emplace_back(name, child->clone_once(copies));
   return copy;
 }
 

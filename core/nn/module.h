@@ -82,9 +82,10 @@ class Module : public RefCounted {
   Ref<Module> clone() const;
 
  protected:
-  // For `another`.
-  Module(const Module& other);
-  // A module of the same class that has the same tensors and children: new Class(*this).
+  // For `another`. What a module holds is given to the copy by `clone`: so this is little code in
+  // each class, and cannot fail.
+  Module(const Module&) noexcept : RefCounted() {}
+  // A module of the same class and settings that holds nothing: new Class(*this).
   virtual Module* another() const = 0;
   // The state of a layer, in the order of its row; undefined where a setting leaves it out.
   const Tensor& state(int i) const { return state_[i].tensor; }
@@ -107,7 +108,7 @@ class Module : public RefCounted {
   template <class Visit>
   void walk(const std::string& prefix, const Visit& visit) const;
 
-  const std::string kind_;
+  std::string kind_;
   bool training_ = true;
   std::vector<State> state_;
   std::vector<std::pair<std::string, Ref<Module>>> children_;

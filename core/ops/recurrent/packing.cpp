@@ -13,6 +13,7 @@
 #include "core/ops/recurrent/checks.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/shapes.gen.h"
+#include "core/ops/sorting.gen.h"
 #include "core/ops/views.gen.h"
 
 namespace dt {
@@ -69,10 +70,8 @@ Numbers lengths_of(TensorList sequences) {
 template <class Place>
 PackedParts pack(const Tensor& rows, const Numbers& lengths, bool enforce_sorted,
                  const Place& place) {
-  Numbers order = counted(static_cast<int64_t>(lengths.size()));
-  if (!enforce_sorted)
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int64_t a, int64_t b) { return lengths[a] > lengths[b]; });
+  const Numbers order = enforce_sorted ? counted(static_cast<int64_t>(lengths.size()))
+                                       : ints_of(argsort(tensor_of(lengths), 0, true, true));
   Numbers falling, batch_sizes, places;
   for (const int64_t i : order) falling.push_back(lengths[i]);
   check_falling_lengths(falling);
