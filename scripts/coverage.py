@@ -13,9 +13,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
+from dumbtorch._signatures import OWN_NAMES
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "coverage.md"
 NAMES = ROOT / "scripts" / "pytorch_names.json"
+
+NUMPY_NAMES = "names"  # the parameter that takes those of OWN_NAMES, and no others
 
 # What a name is short of, besides arguments.
 NOTES = {
@@ -135,9 +139,11 @@ def lacking(x, parameters: str | None) -> str:
         taken = inspect.signature(x).parameters.values()
     except (TypeError, ValueError):
         return ""
-    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in taken):
+    others = {p.name for p in taken if p.kind is p.VAR_KEYWORD}
+    if others - {NUMPY_NAMES}:
         return ""
-    missing = [name for name in (parameters or "").split() if name not in {p.name for p in taken}]
+    own = {p.name for p in taken} | (OWN_NAMES.keys() if others else set())
+    missing = [name for name in (parameters or "").split() if name not in own]
     return f"without {', '.join(f'`{name}`' for name in missing)}" if missing else ""
 
 

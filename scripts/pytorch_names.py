@@ -4,6 +4,7 @@ scripts/coverage.py compares the library with it.
 A name is public if it is in its module's __all__ or, where there is none that says so, if PyTorch documents it.
 """
 
+import ast
 import inspect
 import json
 import re
@@ -31,6 +32,17 @@ PUBLISHED = {
     "torch._C", "torch._C._linalg", "torch._C._nn", "torch._C._special", "torch._lobpcg", "torch._lowrank",
     "torch._tensor", "torch._tensor_str",
 }  # fmt: skip
+# Stubs, and the class in them: what is written in C++ tells of itself there alone.
+STUBS = {
+    "torch": ("_C/_VariableFunctions.pyi", ""),
+    "torch.Tensor": ("_C/__init__.pyi", "TensorBase"),
+    "torch.nn.functional": ("nn/functional.pyi", ""),
+}
+# What stubs or texts tell of and PyTorch refuses.
+UNTRUE = {
+    "torch": {"full": "names", "range": "pin_memory"},
+    "torch.Tensor": {"requires_grad_": "mode"},
+}
 # Public without a text.
 TYPES = {
     "Generator",
@@ -74,13 +86,40 @@ def place_in(torch, place: str):
 
 def listed(torch, place: str):
     """The names of a place, each with its optional parameters in one text, None if PyTorch does not tell."""
-    space = place_in(torch, place)
+    space, stubs = place_in(torch, place), stubbed(torch, place)
     for name in space.__all__ if place in COMPLETE else dir(space):
         if name.startswith("_"):
             continue
         x = getattr(space, name)
         if place in COMPLETE or is_public(torch, space, name, x):
-            yield name, optional_parameters(x)
+            untrue = UNTRUE.get(place, {}).get(name, "")
+            yield name, together(optional_parameters(x), stubs.get(name), without=untrue)
+
+
+def together(*told: str | None, without: str = "") -> str | None:
+    """What several sources tell, without what they repeat."""
+    texts = [text for text in told if text is not None]
+    names = dict.fromkeys(" ".join(texts).split())
+    return " ".join(name for name in names if name != without) if texts else None
+
+
+def stubbed(torch, place: str) -> dict[str, str]:
+    """What the stubs tell of a place: the optional parameters of all overloads, and those that have to be named."""
+    file, kind = STUBS.get(place, ("", ""))
+    if not file:
+        return {}
+    body = ast.parse((Path(torch.__file__).parent / file).read_text()).body
+    if kind:
+        body = next(x for x in body if isinstance(x, ast.ClassDef) and x.name == kind).body
+    out = {}
+    for x in body:
+        if isinstance(x, ast.FunctionDef):
+            a = x.args
+            listed = [*a.posonlyargs, *a.args]
+            optional = listed[len(listed) - len(a.defaults) :] + a.kwonlyargs
+            names = [p.arg for p in optional if p.arg[0] != "_"]
+            out[x.name] = together(out.get(x.name), " ".join(names))
+    return out
 
 
 def is_public(torch, space, name: str, x) -> bool:

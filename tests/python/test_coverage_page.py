@@ -30,6 +30,28 @@ def test_status():
     assert coverage.status("torch.Tensor", {"add": "alpha"}).here == ["add"]
 
 
+def test_what_functions_lack():
+    lacking = script("coverage").lacking
+    assert lacking(dt.sum, "dim axis keepdims colour") == "without `colour`"
+    assert lacking(dt.flip, "dims colour") == "without `colour`"
+    assert lacking(dt.compile, "colour") == ""  # it takes whatever comes
+
+
+def test_what_stubs_tell(torch):
+    """Of what no text and no signature tells, and of all overloads."""
+    names = script("pytorch_names")
+    assert {"value", "reduce", "out"} & set(names.stubbed(torch, "torch")["scatter"].split()) == {
+        "reduce",
+        "out",
+    }
+    assert names.together("a b", None, "b c", without="a") == "b c" and names.together(None) is None
+    known = json.loads(names.FILE.read_text())
+    assert (
+        known["torch"]["adaptive_max_pool1d"] == ""
+        and known["torch.Tensor"]["index_reduce"] == "include_self"
+    )
+
+
 def test_the_page_is_of_all_names():
     coverage = script("coverage")
     names = json.loads(coverage.NAMES.read_text())

@@ -7,7 +7,7 @@ from functools import cache
 from ._complaints import MISSING, missing
 
 # NumPy's names of arguments, which PyTorch takes, too.
-_OWN_NAMES = {
+OWN_NAMES = {
     "x": "input", "a": "input", "x1": "input", "x2": "other", "axis": "dim", "keepdims": "keepdim",
 }  # fmt: skip
 
@@ -42,7 +42,7 @@ def by_own_names(function, names: dict, **given):
     unknown is refused, and what by its own name is given something else than its default."""
     defaults = _defaults_of(function)
     for name, value in names.items():
-        own = _OWN_NAMES.get(name)
+        own = OWN_NAMES.get(name)
         if own not in given:
             raise TypeError(f"{function.__name__}() got an unexpected keyword argument '{name}'")
         if value is None and own in ("dim", "keepdim"):
