@@ -49,6 +49,16 @@ CALLS = [
     "t.nn.functional.pad(m, (1, t.tensor(1.5)))", "t.nn.Linear(t.tensor(4.0), 3).weight",
     "t.nn.GRU(2, 2, 1, False, False, False).weight_hh_l0", "t.nn.Hardtanh(1, 1)(x)", "t.nn.Hardtanh(min_value=3)(x)",
     "t.nn.Hardtanh(0, max_value=2.5)(x)",
+    "t.multinomial(t.zeros(3, 0), 2, True)", "t.multinomial(t.zeros(0), 2, True)",
+    "t.multinomial(t.zeros(0, 0), 2, True)",
+    "t.tensor([1.0], requires_grad=None)", "t.tensor([1.0], requires_grad=0)", "t.tensor([1.0], pin_memory=0)",
+    "x.new_tensor([1.0], dtype=0)", "x.new_tensor([1.0], requires_grad='a')", "t.as_tensor([1.0], t.float64)",
+    "t.as_tensor([1.0], dtype=t.float64)", "t.where(x > 1, None)", "t.where(x > 1, x)", "t.where(x > 1)",
+    "t.round(x, decimals=None)", "x.round_(decimals=1)", "m.fill_diagonal_(1.0, 1)", "m.fill_diagonal_(1.0, True)",
+    "m.set_(m, 1)", "m.set_(m, storage_offset=0)", "m.set_(m.storage(), 0, (2, 2))", "m.set_(x, 1, (2,), (1,))",
+    "m.set_()", "m.set_(x)", "x.uniform_(0.0, 1.0, to=2.0)", "x.uniform_(0.0, to=2.0)", "t.is_same_size(x, 5)",
+    "t.hann_window(3, dtype=0)", "t.hann_window(3, requires_grad=0)", "x.to(t.result_type('a', 1))",
+    "x.to(t.result_type([1.0], 1))", "x.to(t.result_type(True, 1))",
     "t.histogramdd(m, [1, 1], density=None)", "t.histogramdd(5, [1, 1])",
 ]  # fmt: skip
 

@@ -36,8 +36,8 @@ static PyObject* operand_parts(PyObject* module, PyObject* x) {
   return put_number(out, 1, &operand);
 }
 
-/* Whether all entries are Python's integers: cffi cuts other numbers to integers. A bool is one behind
- * another, as in PyTorch. */
+/* Whether all entries are Python's integers: cffi cuts other numbers to integers. A bool is one
+ * behind another, as in PyTorch. */
 static int are_plain_ints(PyObject* list) {
   const int is_tuple = PyTuple_Check(list);
   const Py_ssize_t count = is_tuple ? PyTuple_Size(list) : PyList_Size(list);

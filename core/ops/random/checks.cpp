@@ -166,6 +166,8 @@ void check_multinomial(const Tensor& input, int64_t num_samples, bool replacemen
   const int64_t n = input.sizes().back();
   DT_CHECK(replacement || num_samples <= n, kRuntimeError,
            "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+  DT_CHECK(n > 0 || (input.ndim() == 2 && input.size(0) == 0), kRuntimeError,
+           "invalid multinomial distribution (sum of probabilities <= 0)");
   DT_CHECK(n <= kMostWeights, kRuntimeError, "number of categories cannot exceed 2^24");
 }
 

@@ -9,6 +9,7 @@ import os
 import warnings
 
 from . import _numpy, _ops
+from ._complaints import need
 from ._native import ffi, lib
 from ._runtime import NULL, keep_alive, placed, wrap
 from ._tensor_type import TensorBase, adopt, from_capsule, from_lists, from_memory
@@ -39,12 +40,15 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         out = _from_values(data, dtype)
     if dtype is not None or device is not None:
         out = _ops.to(out, device, dtype)
-    if pin_memory:
+    if pin_memory is not False:
         out = placed(out, None, pin_memory)
-    return _ops.tensor_requires_grad_(out) if requires_grad else out
+    if requires_grad is False:
+        return out
+    need("tensor", "requires_grad:bool", requires_grad)
+    return _ops.tensor_requires_grad_(out)
 
 
-def as_tensor(data, dtype=None, device=None):
+def as_tensor(data, *, dtype=None, device=None):
     """data as a tensor, without a copy where that is possible."""
     if isinstance(data, TensorBase):
         return _ops.to(data, device, dtype)

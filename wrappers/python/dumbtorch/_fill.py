@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from . import _ops, _types
+from ._complaints import need
 from ._numpy import is_number
 from ._runtime import is_plain
 
 
 def fill_diagonal_(x, fill_value, wrap: bool):
+    need("fill_diagonal_", "input:tensor fill_value:scalar wrap:bool", x, fill_value, wrap)
     if x.ndim < 2:
         raise RuntimeError("dimensions must larger than 1")
     if x.ndim > 2:

@@ -100,6 +100,8 @@ def uniform_(input, *bounds, generator=None, **named):
     given = dict(zip(("low", "high"), bounds, strict=False))
     for word, name in (("from", "low"), ("to", "high")):
         if word in named:
+            if name in given:
+                raise TypeError(f"uniform_() got multiple values for argument '{word}'")
             given[name] = named.pop(word)
     if named:
         raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(named))}'")
@@ -296,27 +298,29 @@ def gradient(input=MISSING, *, spacing=None, dim=None, edge_order=1, **names):
     return tuple(_ops.gradient(input, spacing=spacing, dim=dim, edge_order=edge_order))
 
 
-def round(input=MISSING, *, decimals=None, out=None, **names):
+def round(input=MISSING, *, decimals=MISSING, out=None, **names):
     """round(input), and to so many decimals."""
     if names:
         (input,) = by_own_names(round, names, input=input)
     if out is not None:
         return into(out, round, input, decimals=decimals)
-    return _ops.round(input) if decimals is None else _ops.round_decimals(input, decimals=decimals)
+    return (
+        _ops.round(input) if decimals is MISSING else _ops.round_decimals(input, decimals=decimals)
+    )
 
 
-def round_(input, *, decimals=None):
+def round_(input, *, decimals=MISSING):
     """In-place version of round."""
-    if decimals is None:
+    if decimals is MISSING:
         return _ops.round_(input)
     return _ops.round_decimals_(input, decimals=decimals)
 
 
-def where(condition, input=None, other=None, *, out=None, **names):
+def where(condition, input=MISSING, other=MISSING, *, out=None, **names):
     """where(condition, input, other); where(condition) is nonzero(as_tuple=True)."""
     if names:
         input, other = by_own_names(where, names, input=input, other=other)
-    if input is None and other is None:
+    if input is MISSING and other is MISSING:
         return nonzero(condition, as_tuple=True)
     return _ops.where(_checked.condition(condition), input, other, out=out)
 

@@ -339,7 +339,10 @@ class Tensor(TensorNames):
         """torch.tensor with this tensor's dtype and device as defaults."""
         from ._creation import tensor
 
-        place = {"dtype": dtype or self.dtype, "device": device or self.device}
+        place = {
+            "dtype": self.dtype if dtype is None else dtype,
+            "device": self.device if device is None else device,
+        }
         if isinstance(data, TensorBase):
             warn_of_copy("tensor.new_tensor")
             copied = _ops.to(_ops.clone(_ops.detach(data)), **place)

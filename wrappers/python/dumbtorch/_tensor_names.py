@@ -180,15 +180,17 @@ class TensorNames(TensorBase):
 
         return TypedStorage if self.is_cuda else TYPES[self.dtype]
 
-    def set_(self, source=None, storage_offset=0, size=None, stride=None):
+    def set_(self, source=None, storage_offset=None, size=None, stride=None):
         """Makes the tensor look at a tensor's or a storage's memory; at none without one."""
         from .storage import memory_of
 
+        if (storage_offset is None) is not (size is None) or (size is None and stride is not None):
+            raise TypeError("set_() takes storage_offset and size together, and stride with them")
         if _ops.is_grad_enabled() and self.requires_grad and self.is_leaf:
             raise RuntimeError(
                 "a leaf Variable that requires grad is being used in an in-place operation."
             )
-        _ops.tensor_set_data(self, memory_of(source, self, storage_offset, size, stride))
+        _ops.tensor_set_data(self, memory_of(source, self, storage_offset or 0, size, stride))
         return self
 
     def module_load(self, other, assign=False):

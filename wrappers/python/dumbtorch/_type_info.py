@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 
 from . import _ops
-from ._complaints import need_tensor
+from ._complaints import need, need_tensor
 from ._tensor_type import TensorBase
 from ._types import DTYPE, bfloat16, bool_, dtype, float16, float32, float64, int64
 
@@ -108,6 +108,7 @@ def result_type(tensor=None, other=None, *, scalar=None, scalar1=None, scalar2=N
     given = [x for x in (tensor, other, scalar, scalar1, scalar2) if x is not None]
     if len(given) != 2:
         raise TypeError(f"result_type() takes two tensors or numbers, not {len(given)}")
+    need("result_type", "tensor:operand other:operand", *given)
     if not any(isinstance(x, TensorBase) for x in given):
         return promote_types(*map(_dtype_of_number, given))
     one, other = map(_small, given)
@@ -159,7 +160,8 @@ def is_nonzero(input) -> bool:
 
 def is_same_size(input, other) -> bool:
     """Whether two tensors have one shape."""
-    return need_tensor("is_same_size", input).shape == other.shape
+    need("is_same_size", "input:tensor other:tensor", input, other)
+    return input.shape == other.shape
 
 
 def typename(obj) -> str:

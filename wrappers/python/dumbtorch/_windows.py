@@ -13,8 +13,10 @@ __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window"
 def _window(name: str, shape, window_length: int, periodic: bool, options: dict):
     """shape(t) for t from 0 to 1 in so many steps; a periodic one leaves the last out."""
     need(name, "window_length:i64 periodic:bool", window_length, periodic)
-    kind = options.get("dtype") or _ops.get_default_dtype()
-    requires_grad = options.pop("requires_grad", None) or False
+    kind, requires_grad = options.get("dtype"), options.pop("requires_grad", None)
+    need(name, "dtype:dtype? requires_grad:bool?", kind, requires_grad)
+    kind = _ops.get_default_dtype() if kind is None else kind
+    requires_grad = requires_grad is True
     if not kind.is_floating_point:
         raise RuntimeError(f"{name} expects floating point dtypes, got: {kind}")
     if window_length < 0:
