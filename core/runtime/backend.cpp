@@ -20,6 +20,8 @@
 namespace dt {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 Device device_numbered(int32_t number) {
   return number == 0 ? kCpu : Device{DeviceType::kCuda, number - 1};
 }
@@ -115,11 +117,12 @@ int32_t run_kernel(dt_kernel* kernel, const dt_stream& stream, const dt_call& ca
   static const bool checking = env_flag("DT_CHECK_NAN"), watching = checking || is_tracing();
   if (__builtin_expect(!watching && !activity.is_open(), 1)) return kernel(&stream, &call);
   activity.starts(device);
-  const auto start = std::chrono::steady_clock::now();
+  const bool tracing = is_tracing();
+  const auto start = tracing ? Clock::now() : Clock::time_point();
   const int32_t result = kernel(&stream, &call);
-  const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
+  const std::chrono::duration<double, std::micro> time = (tracing ? Clock::now() : start) - start;
   activity.ends(call.op, {call.in, call.n_in}, device, result == DT_KERNEL_OK);
-  if (is_tracing() && result != DT_KERNEL_UNSUPPORTED) trace(call, time.count());
+  if (tracing && result != DT_KERNEL_UNSUPPORTED) trace(call, time.count());
   if (checking && result == DT_KERNEL_OK) check_nan(call);
   return result;
 }

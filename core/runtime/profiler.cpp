@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 
-#include <memory>
+#include <mutex>
 #include <utility>
 
 #include "core/base/error.h"
@@ -18,6 +18,8 @@ namespace {
 
 using Lock = std::lock_guard<std::mutex>;
 
+// The profiler that runs. All that is in it is used under this lock, one for all threads: what is
+// done there is short.
 struct Running {
   std::mutex mutex;
   Ref<Profiler> profiler;
@@ -28,13 +30,7 @@ Running& running() {
   return r;
 }
 
-Ref<Profiler> running_profiler() {
-  Running& r = running();
-  const Lock lock(r.mutex);
-  return r.profiler;
-}
-
-// A range's number: which profiler it belongs to, and its place there.
+// A number has a profiler's in front of the place there.
 constexpr int kPlaceBits = 32;
 
 int64_t allocated_on(Device device) {
@@ -80,19 +76,13 @@ Ref<Event> mark(Device device) {
 
 // A child process is not profiled. Nobody holds a lock while it comes into being.
 struct AtFork {
-  static void prepare() {
-    running().mutex.lock();
-    if (running().profiler) running().profiler->mutex_.lock();
-  }
-  static void go_on() {
-    if (running().profiler) running().profiler->mutex_.unlock();
-    running().mutex.unlock();
-  }
+  static void prepare() { running().mutex.lock(); }
+  static void go_on() { running().mutex.unlock(); }
   static void begin_child() {
     activity_watchers = 0;
-    if (running().profiler) running().profiler->running_ = false;
-    go_on();
+    if (running().profiler) running().profiler->has_ended_ = true;
     running().profiler = {};
+    go_on();
   }
   static void watch() {
     static const int watches = pthread_atfork(prepare, go_on, begin_child);
@@ -124,22 +114,44 @@ Ref<Profiler> Profiler::start(const ProfilerSettings& settings) {
 }
 
 void Profiler::stop() {
-  {
-    Running& r = running();
-    const Lock lock(r.mutex);
-    if (r.profiler.get() != this) return;
+  Running& r = running();
+  const Lock lock(r.mutex);
+  if (has_ended_) return;
+  if (r.profiler.get() == this) {
     activity_watchers &= ~kProfilerWatches;
     r.profiler = {};
   }
-  const Lock lock(mutex_);
-  running_ = false;
+  make_activities();
   sum_up();
+  has_ended_ = true;  // only now: what fails can be tried again
+  notes_ = {};
+  device_times_ = {};
 }
 
 const std::vector<Activity>& Profiler::activities() const {
-  const Lock lock(mutex_);
-  DT_CHECK(!running_, kRuntimeError, "the profiler runs: stop it first");
+  const Lock lock(running().mutex);
+  DT_CHECK(has_ended_, kRuntimeError, "the profiler runs: stop it first");
   return activities_;
+}
+
+int64_t Profiler::begin_in_running(ActivityKind kind, const char* name) {
+  const Clock::time_point start = Clock::now();
+  Running& r = running();
+  const Lock lock(r.mutex);
+  Profiler* const p = r.profiler.get();
+  return p && start >= p->started_ ? p->number_of(p->begin(kind, p->keep(name), start)) : 0;
+}
+
+template <class F>
+void Profiler::in_running(int64_t number, F f) {
+  Running& r = running();
+  const Lock lock(r.mutex);
+  Profiler* const p = r.profiler.get();
+  if (p && number >> kPlaceBits == p->serial_) f(*p, number & ((int64_t{1} << kPlaceBits) - 1));
+}
+
+int64_t Profiler::number_of(int64_t place) const {
+  return place < 0 ? 0 : serial_ << kPlaceBits | place;
 }
 
 size_t Profiler::this_thread_number() {
@@ -152,55 +164,80 @@ size_t Profiler::this_thread_number() {
   return i;
 }
 
-int64_t Profiler::begin(ActivityKind kind, const char* name) {
-  if (static_cast<int64_t>(activities_.size()) >= settings_.max_activities) {
+const char* Profiler::keep(std::string_view text) {
+  const auto found = kept_.find(text);
+  if (found != kept_.end()) return found->data();
+  const std::string& own = texts_.emplace_back(text);
+  kept_.insert(own);
+  return own.c_str();
+}
+
+int64_t Profiler::begin(ActivityKind kind, const char* name, Clock::time_point start) {
+  if (static_cast<int64_t>(notes_.size()) >= settings_.max_activities) {
     ++left_out_;
     return -1;
   }
-  const size_t thread = this_thread_number();
-  Activity a;
-  a.name = name;
-  a.kind = kind;
-  a.thread = static_cast<int64_t>(thread);
-  a.parent = threads_[thread].innermost;
-  a.start = now();
-  a.end = -1;
-  activities_.push_back(std::move(a));
-  const auto number = static_cast<int64_t>(activities_.size()) - 1;
-  if (kind != ActivityKind::kOp) threads_[thread].innermost = number;
-  return number;
+  const size_t number = this_thread_number();
+  Thread& thread = threads_[number];
+  const auto place = static_cast<int64_t>(notes_.size());
+  notes_.push_back({name, "", time_of(start), -1, thread.innermost, static_cast<int32_t>(number),
+                    kind, kCpu, 0, 0});
+  if (kind != ActivityKind::kOp) thread.innermost = place;
+  return place;
 }
 
-void Profiler::end(int64_t activity) {
-  Activity& a = activities_[static_cast<size_t>(activity)];
+void Profiler::end(int64_t place) {
+  Note& a = notes_[static_cast<size_t>(place)];
   if (a.end >= 0) return;  // with a range around it
-  a.end = now();
+  a.end = time_of(Clock::now());
   threads_[static_cast<size_t>(a.thread)].innermost = a.parent;
 }
 
-void Profiler::end_range(int64_t activity) {
-  if (activity < 0 || activity >= static_cast<int64_t>(activities_.size())) return;
-  const Activity& a = activities_[static_cast<size_t>(activity)];
+void Profiler::end_range(int64_t place) {
+  if (place >= static_cast<int64_t>(notes_.size())) return;
+  const Note& a = notes_[static_cast<size_t>(place)];
   if (a.kind != ActivityKind::kRange || a.end >= 0) return;
   Thread& thread = threads_[static_cast<size_t>(a.thread)];  // it may be another's
-  while (thread.innermost > activity) end(thread.innermost);
-  end(activity);
+  while (thread.innermost > place) end(thread.innermost);
+  end(place);
 }
 
-void Profiler::charge(Activity& a) {
+void Profiler::charge(Note& a) {
   const auto device = static_cast<size_t>(a.device == kCpu ? 0 : 1 + a.device.index);
   if (device >= charged_.size()) charged_.resize(device + 1, -1);
   a.allocated = allocated_on(a.device);
-  if (charged_[device] >= 0) a.memory = a.self_memory = a.allocated - charged_[device];
+  if (charged_[device] >= 0) a.memory = a.allocated - charged_[device];
   charged_[device] = a.allocated;
+}
+
+void Profiler::make_activities() {
+  const int64_t end = time_of(Clock::now());
+  activities_.assign(notes_.size(), Activity());
+  for (size_t i = 0; i < notes_.size(); ++i) {
+    const Note& note = notes_[i];
+    Activity& a = activities_[i];
+    a.name = note.name;
+    a.shapes = note.shapes;
+    a.kind = note.kind;
+    a.thread = note.thread;
+    a.parent = note.parent;
+    a.start = note.start;
+    a.end = note.end < 0 ? end : note.end;
+    a.device = note.device;
+    a.allocated = note.allocated;
+    a.memory = a.self_memory = note.memory;
+  }
+  for (const DeviceTime& t : device_times_) {
+    Activity& a = activities_[static_cast<size_t>(t.place)];
+    a.device_start = t.start;
+    a.device_end = t.end;
+  }
 }
 
 // What is inside comes behind what is around.
 void Profiler::sum_up() {
-  const int64_t end = now();
   for (size_t i = activities_.size(); i-- > 0;) {
     Activity& a = activities_[i];
-    if (a.end < 0) a.end = end;
     a.self_ns += a.ns();
     if (a.device_end) {
       a.device_end->synchronize();
@@ -245,88 +282,68 @@ void profiler_nvtx_mark(const std::string& name) {
 }
 
 int64_t profiler_range_begin(const std::string& name) {
-  const Ref<Profiler> p = is_watched_by(kProfilerWatches) ? running_profiler() : Ref<Profiler>();
-  if (!p) return 0;
-  const Lock lock(p->mutex_);
-  const int64_t place = p->running_ ? p->begin(ActivityKind::kRange, name.c_str()) : -1;
-  return place < 0 ? 0 : p->serial_ << kPlaceBits | place;
+  if (!is_watched_by(kProfilerWatches)) return 0;
+  return Profiler::begin_in_running(ActivityKind::kRange, name.c_str());
 }
 
 void profiler_range_end(int64_t range) {
-  const Ref<Profiler> p = is_watched_by(kProfilerWatches) ? running_profiler() : Ref<Profiler>();
-  if (!p || range >> kPlaceBits != p->serial_) return;
-  const Lock lock(p->mutex_);
-  if (p->running_) p->end_range(range & ((int64_t{1} << kPlaceBits) - 1));
+  if (!is_watched_by(kProfilerWatches)) return;
+  Profiler::in_running(range, [](Profiler& p, int64_t place) { p.end_range(place); });
 }
 
-struct ActivityScope::Open {
-  Ref<Profiler> profiler;
-  int64_t activity = -1;  // an op's when its kernel has run
-  int64_t start = 0;
-  Ref<Event> device_start;
-};
-
 void ActivityScope::begin(ActivityKind kind, const char* name) {
-  record(kind, name);
+  is_open_ = is_watched_by(kProfilerWatches);
+  const bool is_op = kind == ActivityKind::kOp;
+  number_ = is_open_ && !is_op ? Profiler::begin_in_running(kind, name) : 0;
+  if (is_open_ && is_op) start_ = Profiler::Clock::now();
   if (!is_watched_by(kToolWatches)) return;
   tool().range_push(name);  // last: what throws before it leaves no range open
   pushed_ = true;
 }
 
-void ActivityScope::record(ActivityKind kind, const char* name) {
-  const Ref<Profiler> p = running_profiler();
-  if (!p) return;
-  auto open = std::make_unique<Open>();
-  open->profiler = p;
-  const Lock lock(p->mutex_);
-  if (!p->running_) return;
-  open->start = p->now();
-  if (kind != ActivityKind::kOp) open->activity = p->begin(kind, name);
-  open_ = open.release();
-}
-
 void ActivityScope::starts(Device device) {
-  if (open_ && open_->profiler->settings_.device_times && device != kCpu)
-    open_->device_start = mark(device);
+  if (!is_open_ || device == kCpu) return;
+  Running& r = running();
+  std::unique_lock<std::mutex> lock(r.mutex);
+  const bool is_timed = r.profiler && r.profiler->settings_.device_times;
+  lock.unlock();
+  if (is_timed) device_start_ = mark(device);
 }
 
 void ActivityScope::ends(const char* name, Span<const struct dt_view> inputs, Device device,
                          bool succeeded) {
-  if (!open_) return;
-  if (!succeeded) {
-    delete std::exchange(open_, nullptr);
-    return;
-  }
-  Profiler& p = *open_->profiler;
-  Ref<Event> device_end = open_->device_start ? mark(device) : Ref<Event>();
-  std::string shapes = p.settings_.record_shapes ? shapes_of(inputs) : "";
-  const Lock lock(p.mutex_);
-  if (!p.running_) return;
-  const int64_t end = p.now();
-  open_->activity = p.begin(ActivityKind::kOp, name);
-  if (open_->activity < 0) return;
-  Activity& a = p.activities_.back();
-  a.start = open_->start;
-  a.end = end;
+  if (!is_open_ || !succeeded) return;
+  Ref<Event> device_end = device_start_ ? mark(device) : Ref<Event>();
+  const Profiler::Clock::time_point end = Profiler::Clock::now();
+  Running& r = running();
+  const Lock lock(r.mutex);
+  Profiler* const p = r.profiler.get();
+  if (!p || start_ < p->started_) return;
+  const char* const shapes = p->settings_.record_shapes ? p->keep(shapes_of(inputs)) : "";
+  const int64_t place = p->begin(ActivityKind::kOp, name, start_);
+  if (place < 0) return;
+  Profiler::Note& a = p->notes_.back();
+  a.shapes = shapes;
+  a.end = p->time_of(end);
   a.device = device;
-  a.shapes = std::move(shapes);
-  a.device_start = std::move(open_->device_start);
-  a.device_end = std::move(device_end);
+  if (device_end)
+    p->device_times_.push_back({place, std::move(device_start_), std::move(device_end)});
+  if (p->settings_.profile_memory) number_ = p->number_of(place);
 }
 
 // An activity that there was no memory for is left out.
 void ActivityScope::finish() noexcept {
   if (pushed_) tool().range_pop();
-  if (open_ == nullptr) return;
-  const std::unique_ptr<Open> open(open_);
+  if (number_ == 0) return;
   try {
-    if (open->activity < 0) return;
-    Profiler& p = *open->profiler;
-    const Lock lock(p.mutex_);
-    Activity& a = p.activities_[static_cast<size_t>(open->activity)];
-    if (!p.running_) return;
-    if (a.kind != ActivityKind::kOp) return p.end(open->activity);
-    if (p.settings_.profile_memory) p.charge(a);
+    Profiler::in_running(number_, [](Profiler& p, int64_t place) {
+      Profiler::Note& a = p.notes_[static_cast<size_t>(place)];
+      if (a.kind == ActivityKind::kOp) {
+        p.charge(a);
+      } else {
+        p.end(place);
+      }
+    });
   } catch (...) {
   }
 }

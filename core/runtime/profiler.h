@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <chrono>
-#include <mutex>
+#include <deque>
 #include <string>
+#include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "core/base/device.h"
@@ -64,30 +66,60 @@ class Profiler : public RefCounted {
     uint64_t id;
     int64_t innermost;  // what lasts; -1: nothing
   };
+  // What is known of an activity while the profiler runs. There are many, and they are made where
+  // time counts: so they are small, and activities are made of them afterwards.
+  struct Note {
+    const char *name, *shapes;
+    int64_t start, end, parent;  // as an activity's
+    int32_t thread;
+    ActivityKind kind;
+    Device device;
+    int64_t allocated, memory;
+  };
+  struct DeviceTime {
+    int64_t place;
+    Ref<Event> start, end;
+  };
+  using Clock = std::chrono::steady_clock;
 
-  int64_t now() const { return (Clock::now() - started_) / std::chrono::nanoseconds(1); }
+  // The number of what begins, by which it ends: it says of which profiler it is. 0: none runs, or
+  // there is no room for it.
+  static int64_t begin_in_running(ActivityKind kind, const char* name);
+  // f(profiler, place) for what is of this number and of the profiler that runs.
+  template <class F>
+  static void in_running(int64_t number, F f);
+
+  int64_t time_of(Clock::time_point t) const {
+    return (t - started_) / std::chrono::nanoseconds(1);
+  }
   size_t this_thread_number();
-  // The activity's place, or -1 if there is no room for it.
-  int64_t begin(ActivityKind kind, const char* name);
-  void end(int64_t activity);
+  // A copy of a text that lasts as long as the profiler.
+  const char* keep(std::string_view text);
+  // The activity's place, or -1 if there is no room for it. Its name must last.
+  int64_t begin(ActivityKind kind, const char* name, Clock::time_point start);
+  int64_t number_of(int64_t place) const;
+  void end(int64_t place);
   // With what lasts within it.
-  void end_range(int64_t activity);
+  void end_range(int64_t place);
   // Memory changes between ops too, where results are made and temporaries go: an op is charged
   // with what changed since the one before it.
-  void charge(Activity& a);
+  void charge(Note& a);
+  void make_activities();
   void sum_up();
 
-  using Clock = std::chrono::steady_clock;
   ProfilerSettings settings_;
   int64_t serial_ = 0;  // of the process's profilers: 1, 2, ...
   int64_t left_out_ = 0;
   Clock::time_point started_;
   Ref<Event> device_started_;
-  mutable std::mutex mutex_;
-  bool running_ = true;
+  bool has_ended_ = false;
   std::vector<Thread> threads_;
   std::vector<int64_t> charged_;  // bytes in use after the last op, by device; -1: there was none
-  std::vector<Activity> activities_;
+  std::deque<Note> notes_;        // which does not move them as it grows
+  std::vector<DeviceTime> device_times_;
+  std::deque<std::string> texts_;
+  std::unordered_set<std::string_view> kept_;  // the texts, to be found
+  std::vector<Activity> activities_;           // once it has ended
 };
 
 // Who is told of activities: bits of `activity_watchers`.
@@ -118,24 +150,25 @@ class ActivityScope {
     if (__builtin_expect(is_watched_by(~0), 0)) begin(kind, name);
   }
   ~ActivityScope() {
-    if (__builtin_expect(open_ != nullptr || pushed_, 0)) finish();
+    if (__builtin_expect(is_open_ || pushed_, 0)) finish();
   }
   ActivityScope(const ActivityScope&) = delete;
 
-  bool is_open() const { return open_; }
+  bool is_open() const { return is_open_; }
   // Around an op's kernel. Nothing is kept of one that declined or failed.
   void starts(Device device);
   void ends(const char* name, Span<const struct dt_view> inputs, Device device, bool succeeded);
 
  private:
-  struct Open;
-
   void begin(ActivityKind kind, const char* name);
-  void record(ActivityKind kind, const char* name);
   void finish() noexcept;
 
-  Open* open_ = nullptr;  // all that there is of it where no profiler runs
+  bool is_open_ = false;  // for a profiler
   bool pushed_ = false;   // as a range of a tool's
+  // An op is noted when its kernel has run; what else is told when it ends has a number.
+  Profiler::Clock::time_point start_;
+  int64_t number_;
+  Ref<Event> device_start_;
 };
 
 }  // namespace dt
