@@ -37,6 +37,7 @@ function check.tensor(x, dtype, size, data)
 end
 
 function check.finish()
+  if jit then jit.flush() end -- what LuaJIT has compiled keeps the constants of functions, tensors among them
   collectgarbage()
   collectgarbage()
   check.same(dt.live_handles(), 0)
