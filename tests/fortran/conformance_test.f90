@@ -4041,431 +4041,7 @@ contains
   end subroutine
 
   subroutine case_238()
-    current = '238 errors'
-    block
-    type(tensor) :: a_x
-    a_x = ones([2, 3])
-    block
-    type(tensor) :: result
-    result = matmul(a_x, a_x, stat=stat, errmsg=message)
-    call expect_error('matmul: mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)')
-    end block
-    block
-    type(module) :: result
-    result = nn_fractional_max_pool2d([2, 2], output_ratio=[0.5d0, 1.0d0], stat=stat, errmsg=message)
-    call expect_error('output_ratio must be between 0 and 1')
-    end block
-    block
-    type(module) :: a_linear
-    a_linear = nn_linear(2, 2)
-    call a_linear%cuda(device='cpu', stat=stat, errmsg=message)
-    call expect_error('cuda: Invalid device, must be')
-    block
-    type(tensor) :: result
-    result = at(a_x, '2', stat=stat, errmsg=message)
-    call expect_error('index 2 is out of bounds for dimension 0 with size 2')
-    end block
-    call set_at(a_x, '9', 1, stat=stat, errmsg=message)
-    call expect_error('index 9 is out of bounds for')
-    block
-    type(tensor) :: result
-    result = at(a_x, 'a:', stat=stat, errmsg=message)
-    call expect_error('''a:'' is no index')
-    end block
-    call autocast_begin(device_type_cpu, dtype=dtype_float64, stat=stat, errmsg=message)
-    call expect_error('float64')
-    end block
-    end block
-  end subroutine
-
-  subroutine case_239()
-    current = '239 values of no kind that fits'
-    block
-    type(tensor) :: a_x
-    a_x = ones([2, 3])
-    block
-    type(module) :: a_net
-    a_net = nn_sequential()
-    block
-    type(optimizer) :: a_sgd
-    a_sgd = optim_sgd([a_x])
-    block
-    type(tensor) :: result
-    result = sum(a_x, dim=[1.5d0], stat=stat, errmsg=message)
-    call expect_error('sum: ''dim'' must be a list of integers')
-    end block
-    block
-    type(tensor) :: result
-    result = zeros([1], device='gpu', stat=stat, errmsg=message)
-    call expect_error('at start of device string: gpu')
-    end block
-    block
-    type(tensor) :: result
-    result = narrow(a_x, [0], 0, 1, stat=stat, errmsg=message)
-    call expect_error('narrow: ''dim'' must be an integer')
-    end block
-    block
-    type(tensor) :: result
-    result = select(a_x, 0.5d0, 0, stat=stat, errmsg=message)
-    call expect_error('select: ''dim'' must be an integer')
-    end block
-    block
-    type(tensor) :: result
-    result = select(a_x, .true., 0, stat=stat, errmsg=message)
-    call expect_error('select: ''dim'' must be an integer')
-    end block
-    block
-    type(tensor) :: result
-    result = full([2], a_x, stat=stat, errmsg=message)
-    call expect_error('full: ''fill_value'' must be a number')
-    end block
-    block
-    type(tensor) :: result
-    result = add(a_x, '1', stat=stat, errmsg=message)
-    call expect_error('add: ''other'' must be a tensor or a number')
-    end block
-    end block
-    end block
-    end block
-  end subroutine
-
-  subroutine case_240()
-    current = '240 what is not given is the default'
-    block
-    type(module) :: a_whole
-    a_whole = nn_linear(3, 2)
-    block
-    character(:), allocatable, dimension(:) :: a_names
-    block
-    type(tensor), allocatable, dimension(:) :: rest_1
-    call a_whole%state_dict(a_names, rest_1)
-    call expect_true(all(a_names == [character(9) :: 'weight', 'bias']), 'a value')
-    block
-    type(module) :: a_bare
-    a_bare = nn_linear(3, 2, bias=.false., dtype=dtype_float64)
-    block
-    type(tensor), allocatable, dimension(:) :: a_weights
-    a_weights = a_bare%parameters()
-    call expect_true(size(a_weights) == 1, 'size')
-    block
-    integer :: a_dtype
-    a_dtype = a_weights(1)%dtype()
-    call expect_true(a_dtype == dtype_float64, 'a value')
-    block
-    type(tensor) :: a_x
-    a_x = from_numbers([real(real64) :: -1.0d0, 3.0d0], size=[integer :: 2], dtype=dtype_float32)
-    block
-    type(tensor) :: a_positive
-    a_positive = clamp(a_x, min=0)
-    call expect(a_positive, dtype_float32, [integer :: 2], [real(real64) :: 0.0d0, 3.0d0])
-    block
-    type(tensor) :: a_below
-    a_below = clamp(a_x, max=a_positive)
-    call expect(a_below, dtype_float32, [integer :: 2], [real(real64) :: -1.0d0, 3.0d0])
-    block
-    type(tensor) :: a_total
-    a_total = sum(a_x)
-    block
-    real(real64) :: a_number
-    a_number = a_total%item()
-    call expect_true(abs(a_number - 2.0d0) < 1d-12, 'a value')
-    block
-    character(:), allocatable :: a_device
-    a_device = a_x%device()
-    call expect_true(a_device == 'cpu', 'a value')
-    block
-    type(tensor) :: a_there
-    a_there = zeros([1], device='cpu:0')
-    block
-    character(:), allocatable :: a_same_device
-    a_same_device = a_there%device()
-    call expect_true(a_same_device == 'cpu', 'a value')
-    block
-    integer(int64), allocatable, dimension(:) :: a_none
-    a_none = to_ints(a_there)
-    call expect_true(all(a_none == [0]), 'a value')
-    block
-    type(tensor) :: a_input
-    a_input = from_numbers([real(real64) :: 1.0d0, 2.0d0], size=[integer :: 1, 1, 1, 2], dtype=dtype_float32)
-    block
-    type(tensor) :: a_twice
-    a_twice = interpolate(a_input, scale_factor=[2.0d0])
-    call expect(a_twice, dtype_float32, [integer :: 1, 1, 2, 4], [real(real64) :: 1.0d0, 1.0d0, 2.0d0, 2.0d0, 1.0d0, 1.0d0, 2.0d0, 2.0d0])
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-  end subroutine
-
-  subroutine case_241()
-    current = '241 numbers keep their kind'
-    block
-    type(tensor) :: a_big
-    a_big = full([1], 1099511627777_int64)
-    block
-    real(real64) :: a_integer
-    a_integer = a_big%item()
-    call expect_true(abs(a_integer - 1099511627777_int64) < 1d-12, 'a value')
-    block
-    type(tensor) :: a_truth
-    a_truth = full([1], .true.)
-    block
-    real(real64) :: a_yes
-    a_yes = a_truth%item()
-    call expect_true(abs(a_yes - 1d0) < 1d-12, 'a value')
-    block
-    type(tensor) :: a_half
-    a_half = full([2], -0.5d0)
-    block
-    real(real64), allocatable, dimension(:) :: a_reals
-    a_reals = to_numbers(a_half)
-    call expect_true(all(abs(a_reals - [-0.5d0, -0.5d0]) < 1d-12), 'a value')
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-  end subroutine
-
-  subroutine case_242()
-    current = '242 lists longer than a frame'
-    block
-    type(tensor) :: a_x
-    a_x = arange(0, 100)
-    block
-    integer(int64), allocatable, dimension(:) :: a_numbers
-    a_numbers = to_ints(a_x)
-    call expect_true(all(a_numbers == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99]), 'a value')
-    block
-    type(tensor), allocatable, dimension(:) :: a_parts
-    a_parts = chunk(a_x, 50)
-    call expect_true(size(a_parts) == 50, 'size')
-    block
-    type(tensor) :: a_all
-    a_all = cat([a_parts(1), a_parts(2), a_parts(3), a_parts(4), a_parts(5), a_parts(6), a_parts(7), a_parts(8), a_parts(9), a_parts(10), a_parts(11), a_parts(12), a_parts(13), a_parts(14), a_parts(15), a_parts(16), a_parts(17), a_parts(18), a_parts(19), a_parts(20), a_parts(21), a_parts(22), a_parts(23), a_parts(24), a_parts(25), a_parts(26), a_parts(27), a_parts(28), a_parts(29), a_parts(30), a_parts(31), a_parts(32), a_parts(33), a_parts(34), a_parts(35), a_parts(36), a_parts(37), a_parts(38), a_parts(39), a_parts(40)])
-    block
-    integer(int64), allocatable, dimension(:) :: a_first
-    a_first = to_ints(a_all)
-    call expect_true(all(a_first == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79]), 'a value')
-    end block
-    end block
-    end block
-    end block
-    end block
-  end subroutine
-
-  subroutine case_243()
-    current = '243 arrays'
-    block
-    real(real32), dimension(2, 3) :: a_matrix
-    a_matrix = reshape([real(real32) :: 1, 3, 5, 2, 4, 6], [2, 3], order=[2, 1])
-    block
-    type(tensor) :: a_x
-    a_x = from_array(a_matrix)
-    call expect(a_x, dtype_float32, [integer :: 2, 3], [real(real64) :: 1.0d0, 3.0d0, 5.0d0, 2.0d0, 4.0d0, 6.0d0])
-    block
-    integer(int64), allocatable, dimension(:) :: a_strides
-    a_strides = a_x%stride()
-    call expect_true(all(a_strides == [1, 2]), 'a value')
-    call mul_(a_x, 2)
-    block
-    type(tensor) :: a_again
-    a_again = from_array(a_matrix)
-    call expect(a_again, dtype_float32, [integer :: 2, 3], [real(real64) :: 1.0d0, 3.0d0, 5.0d0, 2.0d0, 4.0d0, 6.0d0])
-    block
-    real(real64), dimension(2, 3) :: a_twice
-    a_twice = reshape([real(real64) :: 0, 0, 0, 0, 0, 0], [2, 3], order=[2, 1])
-    call a_x%to_array(a_twice)
-    block
-    type(tensor) :: a_doubled
-    a_doubled = from_array(a_twice)
-    call expect(a_doubled, dtype_float64, [integer :: 2, 3], [real(real64) :: 2.0d0, 6.0d0, 10.0d0, 4.0d0, 8.0d0, 12.0d0])
-    block
-    real(real64), dimension(4, 2, 3, 2) :: a_wide
-    a_wide = reshape([real(real64) :: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47], [4, 2, 3, 2], order=[4, 3, 2, 1])
-    block
-    type(tensor) :: a_four
-    a_four = from_array(a_wide)
-    call expect(a_four, dtype_float64, [integer :: 4, 2, 3, 2], [real(real64) :: 0.0d0, 1.0d0, 2.0d0, 3.0d0, 4.0d0, 5.0d0, 6.0d0, 7.0d0, 8.0d0, 9.0d0, 10.0d0, 11.0d0, 12.0d0, 13.0d0, 14.0d0, 15.0d0, 16.0d0, 17.0d0, 18.0d0, 19.0d0, 20.0d0, 21.0d0, 22.0d0, 23.0d0, 24.0d0, 25.0d0, 26.0d0, 27.0d0, 28.0d0, 29.0d0, 30.0d0, 31.0d0, 32.0d0, 33.0d0, 34.0d0, 35.0d0, 36.0d0, 37.0d0, 38.0d0, 39.0d0, 40.0d0, 41.0d0, 42.0d0, 43.0d0, 44.0d0, 45.0d0, 46.0d0, 47.0d0])
-    block
-    real(real32), dimension(2, 0) :: a_none
-    a_none = reshape([real(real32) :: ], [2, 0], order=[2, 1])
-    block
-    type(tensor) :: a_empty
-    a_empty = from_array(a_none)
-    call expect(a_empty, dtype_float32, [integer :: 2, 0], [real(real64) :: ])
-    block
-    integer(int8), dimension(2) :: a_bytes
-    a_bytes = reshape([integer(int8) :: 1, -2], [2], order=[1])
-    block
-    type(tensor) :: a_small
-    a_small = from_array(a_bytes)
-    call expect(a_small, dtype_int8, [integer :: 2], [real(real64) :: 1.0d0, -2.0d0])
-    block
-    integer(int16), dimension(2) :: a_short
-    a_short = reshape([integer(int16) :: 8, -300], [2], order=[1])
-    block
-    type(tensor) :: a_pair
-    a_pair = from_array(a_short)
-    call expect(a_pair, dtype_int16, [integer :: 2], [real(real64) :: 8.0d0, -300.0d0])
-    block
-    integer(int32), dimension(6) :: a_vector
-    a_vector = reshape([integer(int32) :: 1, 2, 3, 4, 5, 6], [6], order=[1])
-    block
-    type(tensor) :: a_odd
-    a_odd = from_array(a_vector(2:6:2))
-    call expect(a_odd, dtype_int32, [integer :: 3], [real(real64) :: 2.0d0, 4.0d0, 6.0d0])
-    call a_pair%to_array(a_vector(4:6:2))
-    call expect_true(all(a_vector == [1, 2, 3, 8, 5, -300]), 'a value')
-    block
-    integer(int64) :: a_long
-    a_long = 8589934592_int64
-    block
-    type(tensor) :: a_one
-    a_one = from_array(a_long)
-    call expect(a_one, dtype_int64, [integer :: ], [real(real64) :: 8589934592.0d0])
-    block
-    integer(int64) :: a_number
-    a_number = 0
-    call a_one%to_array(a_number)
-    call expect_true(a_number == 8589934592_int64, 'a value')
-    block
-    type(tensor) :: result
-    result = from_array(a_vector(6:1:-1), stat=stat, errmsg=message)
-    call expect_error('negative')
-    end block
-    call a_x%to_array(a_short, stat=stat, errmsg=message)
-    call expect_error('shape')
-    block
-    logical, dimension(1) :: a_truths
-    a_truths = reshape([logical :: .true.], [1], order=[1])
-    block
-    type(tensor) :: result
-    result = from_array(a_truths, stat=stat, errmsg=message)
-    call expect_error('of reals of 4 or 8 bytes, or of integers')
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-  end subroutine
-
-  subroutine case_244()
-    current = '244 gradients'
-    block
-    type(tensor) :: a_x
-    a_x = from_numbers([real(real64) :: 1.0d0, 2.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
-    block
-    logical :: a_wants
-    a_wants = a_x%requires_grad()
-    call expect_true(a_wants .eqv. .true., 'a value')
-    block
-    type(tensor) :: a_before
-    a_before = a_x%grad()
-    call expect_true(.not. a_before%is_set(), 'absent')
-    block
-    type(tensor) :: a_loss_of
-    a_loss_of = mul(a_x, 3)
-    block
-    type(tensor) :: a_loss
-    a_loss = sum(a_loss_of)
-    call a_loss%backward()
-    block
-    type(tensor) :: a_grad
-    a_grad = a_x%grad()
-    call expect(a_grad, dtype_float32, [integer :: 2], [real(real64) :: 3.0d0, 3.0d0])
-    call a_x%set_grad()
-    block
-    type(tensor) :: a_after
-    a_after = a_x%grad()
-    call expect_true(.not. a_after%is_set(), 'absent')
-    block
-    type(tensor) :: a_other
-    a_other = from_numbers([real(real64) :: 1.0d0], size=[integer :: 1], dtype=dtype_float32, requires_grad=.true.)
-    block
-    type(tensor) :: a_y
-    a_y = mul(a_x, a_x)
-    block
-    type(tensor) :: a_total
-    a_total = sum(a_y)
-    block
-    type(tensor), allocatable, dimension(:) :: a_grads
-    a_grads = autograd_grad([a_total], [a_x, a_other], allow_unused=.true.)
-    call expect_true(size(a_grads) == 2, 'size')
-    call expect(a_grads(1), dtype_float32, [integer :: 2], [real(real64) :: 2.0d0, 4.0d0])
-    call expect_true(.not. a_grads(2)%is_set(), 'absent')
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-    end block
-  end subroutine
-
-  subroutine case_245()
-    current = '245 what is in force'
-    block
-    type(tensor) :: a_x
-    a_x = from_numbers([real(real64) :: 1.0d0, 2.0d0, 3.0d0, 4.0d0], size=[integer :: 2, 2], dtype=dtype_float32, requires_grad=.true.)
-    block
-    logical :: a_again
-    a_again = is_grad_enabled()
-    call expect_true(a_again .eqv. .true., 'a value')
-    block
-    type(tensor) :: a_full
-    a_full = mm(a_x, a_x)
-    call expect(a_full, dtype_float32, [integer :: 2, 2], [real(real64) :: 7.0d0, 10.0d0, 15.0d0, 22.0d0])
-    block
-    type(stream) :: a_stream
-    a_stream = current_stream(device='cpu')
-    block
-    integer(int64) :: a_native
-    a_native = a_stream%native()
-    call expect_true(a_native == 0, 'a value')
-    end block
-    end block
-    end block
-    end block
-    end block
-  end subroutine
-
-  subroutine case_246()
-    current = '246 hooks'
+    current = '238 hooks'
     block
     type(tensor) :: a_x
     a_x = from_numbers([real(real64) :: 2.0d0, 3.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
@@ -4525,8 +4101,8 @@ contains
     call expect(a_grad, dtype_float32, [integer :: 2], [real(real64) :: 1.0d0, 1.0d0])
   end subroutine
 
-  subroutine case_247()
-    current = '247 a function of one''s own'
+  subroutine case_239()
+    current = '239 a function of one''s own'
     block
     type(tensor) :: a_x
     a_x = from_numbers([real(real64) :: 2.0d0, 3.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
@@ -4571,8 +4147,8 @@ contains
     end block
   end subroutine
 
-  subroutine case_248()
-    current = '248 gradients by finite differences'
+  subroutine case_240()
+    current = '240 gradients by finite differences'
     block
     type(tensor) :: a_x
     a_x = from_numbers([real(real64) :: 0.5d0, 2.0d0], size=[integer :: 2], dtype=dtype_float64, requires_grad=.true.)
@@ -4702,6 +4278,430 @@ contains
     type(tensor) :: a_y
     a_y = square(a_inputs(1))
     a_out = [a_y]
+    end block
+  end subroutine
+
+  subroutine case_241()
+    current = '241 errors'
+    block
+    type(tensor) :: a_x
+    a_x = ones([2, 3])
+    block
+    type(tensor) :: result
+    result = matmul(a_x, a_x, stat=stat, errmsg=message)
+    call expect_error('matmul: mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)')
+    end block
+    block
+    type(module) :: result
+    result = nn_fractional_max_pool2d([2, 2], output_ratio=[0.5d0, 1.0d0], stat=stat, errmsg=message)
+    call expect_error('output_ratio must be between 0 and 1')
+    end block
+    block
+    type(module) :: a_linear
+    a_linear = nn_linear(2, 2)
+    call a_linear%cuda(device='cpu', stat=stat, errmsg=message)
+    call expect_error('cuda: Invalid device, must be')
+    block
+    type(tensor) :: result
+    result = at(a_x, '2', stat=stat, errmsg=message)
+    call expect_error('index 2 is out of bounds for dimension 0 with size 2')
+    end block
+    call set_at(a_x, '9', 1, stat=stat, errmsg=message)
+    call expect_error('index 9 is out of bounds for')
+    block
+    type(tensor) :: result
+    result = at(a_x, 'a:', stat=stat, errmsg=message)
+    call expect_error('''a:'' is no index')
+    end block
+    call autocast_begin(device_type_cpu, dtype=dtype_float64, stat=stat, errmsg=message)
+    call expect_error('float64')
+    end block
+    end block
+  end subroutine
+
+  subroutine case_242()
+    current = '242 values of no kind that fits'
+    block
+    type(tensor) :: a_x
+    a_x = ones([2, 3])
+    block
+    type(module) :: a_net
+    a_net = nn_sequential()
+    block
+    type(optimizer) :: a_sgd
+    a_sgd = optim_sgd([a_x])
+    block
+    type(tensor) :: result
+    result = sum(a_x, dim=[1.5d0], stat=stat, errmsg=message)
+    call expect_error('sum: ''dim'' must be a list of integers')
+    end block
+    block
+    type(tensor) :: result
+    result = zeros([1], device='gpu', stat=stat, errmsg=message)
+    call expect_error('at start of device string: gpu')
+    end block
+    block
+    type(tensor) :: result
+    result = narrow(a_x, [0], 0, 1, stat=stat, errmsg=message)
+    call expect_error('narrow: ''dim'' must be an integer')
+    end block
+    block
+    type(tensor) :: result
+    result = select(a_x, 0.5d0, 0, stat=stat, errmsg=message)
+    call expect_error('select: ''dim'' must be an integer')
+    end block
+    block
+    type(tensor) :: result
+    result = select(a_x, .true., 0, stat=stat, errmsg=message)
+    call expect_error('select: ''dim'' must be an integer')
+    end block
+    block
+    type(tensor) :: result
+    result = full([2], a_x, stat=stat, errmsg=message)
+    call expect_error('full: ''fill_value'' must be a number')
+    end block
+    block
+    type(tensor) :: result
+    result = add(a_x, '1', stat=stat, errmsg=message)
+    call expect_error('add: ''other'' must be a tensor or a number')
+    end block
+    end block
+    end block
+    end block
+  end subroutine
+
+  subroutine case_243()
+    current = '243 what is not given is the default'
+    block
+    type(module) :: a_whole
+    a_whole = nn_linear(3, 2)
+    block
+    character(:), allocatable, dimension(:) :: a_names
+    block
+    type(tensor), allocatable, dimension(:) :: rest_1
+    call a_whole%state_dict(a_names, rest_1)
+    call expect_true(all(a_names == [character(9) :: 'weight', 'bias']), 'a value')
+    block
+    type(module) :: a_bare
+    a_bare = nn_linear(3, 2, bias=.false., dtype=dtype_float64)
+    block
+    type(tensor), allocatable, dimension(:) :: a_weights
+    a_weights = a_bare%parameters()
+    call expect_true(size(a_weights) == 1, 'size')
+    block
+    integer :: a_dtype
+    a_dtype = a_weights(1)%dtype()
+    call expect_true(a_dtype == dtype_float64, 'a value')
+    block
+    type(tensor) :: a_x
+    a_x = from_numbers([real(real64) :: -1.0d0, 3.0d0], size=[integer :: 2], dtype=dtype_float32)
+    block
+    type(tensor) :: a_positive
+    a_positive = clamp(a_x, min=0)
+    call expect(a_positive, dtype_float32, [integer :: 2], [real(real64) :: 0.0d0, 3.0d0])
+    block
+    type(tensor) :: a_below
+    a_below = clamp(a_x, max=a_positive)
+    call expect(a_below, dtype_float32, [integer :: 2], [real(real64) :: -1.0d0, 3.0d0])
+    block
+    type(tensor) :: a_total
+    a_total = sum(a_x)
+    block
+    real(real64) :: a_number
+    a_number = a_total%item()
+    call expect_true(abs(a_number - 2.0d0) < 1d-12, 'a value')
+    block
+    character(:), allocatable :: a_device
+    a_device = a_x%device()
+    call expect_true(a_device == 'cpu', 'a value')
+    block
+    type(tensor) :: a_there
+    a_there = zeros([1], device='cpu:0')
+    block
+    character(:), allocatable :: a_same_device
+    a_same_device = a_there%device()
+    call expect_true(a_same_device == 'cpu', 'a value')
+    block
+    integer(int64), allocatable, dimension(:) :: a_none
+    a_none = to_ints(a_there)
+    call expect_true(all(a_none == [0]), 'a value')
+    block
+    type(tensor) :: a_input
+    a_input = from_numbers([real(real64) :: 1.0d0, 2.0d0], size=[integer :: 1, 1, 1, 2], dtype=dtype_float32)
+    block
+    type(tensor) :: a_twice
+    a_twice = interpolate(a_input, scale_factor=[2.0d0])
+    call expect(a_twice, dtype_float32, [integer :: 1, 1, 2, 4], [real(real64) :: 1.0d0, 1.0d0, 2.0d0, 2.0d0, 1.0d0, 1.0d0, 2.0d0, 2.0d0])
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+  end subroutine
+
+  subroutine case_244()
+    current = '244 numbers keep their kind'
+    block
+    type(tensor) :: a_big
+    a_big = full([1], 1099511627777_int64)
+    block
+    real(real64) :: a_integer
+    a_integer = a_big%item()
+    call expect_true(abs(a_integer - 1099511627777_int64) < 1d-12, 'a value')
+    block
+    type(tensor) :: a_truth
+    a_truth = full([1], .true.)
+    block
+    real(real64) :: a_yes
+    a_yes = a_truth%item()
+    call expect_true(abs(a_yes - 1d0) < 1d-12, 'a value')
+    block
+    type(tensor) :: a_half
+    a_half = full([2], -0.5d0)
+    block
+    real(real64), allocatable, dimension(:) :: a_reals
+    a_reals = to_numbers(a_half)
+    call expect_true(all(abs(a_reals - [-0.5d0, -0.5d0]) < 1d-12), 'a value')
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+  end subroutine
+
+  subroutine case_245()
+    current = '245 lists longer than a frame'
+    block
+    type(tensor) :: a_x
+    a_x = arange(0, 100)
+    block
+    integer(int64), allocatable, dimension(:) :: a_numbers
+    a_numbers = to_ints(a_x)
+    call expect_true(all(a_numbers == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99]), 'a value')
+    block
+    type(tensor), allocatable, dimension(:) :: a_parts
+    a_parts = chunk(a_x, 50)
+    call expect_true(size(a_parts) == 50, 'size')
+    block
+    type(tensor) :: a_all
+    a_all = cat([a_parts(1), a_parts(2), a_parts(3), a_parts(4), a_parts(5), a_parts(6), a_parts(7), a_parts(8), a_parts(9), a_parts(10), a_parts(11), a_parts(12), a_parts(13), a_parts(14), a_parts(15), a_parts(16), a_parts(17), a_parts(18), a_parts(19), a_parts(20), a_parts(21), a_parts(22), a_parts(23), a_parts(24), a_parts(25), a_parts(26), a_parts(27), a_parts(28), a_parts(29), a_parts(30), a_parts(31), a_parts(32), a_parts(33), a_parts(34), a_parts(35), a_parts(36), a_parts(37), a_parts(38), a_parts(39), a_parts(40)])
+    block
+    integer(int64), allocatable, dimension(:) :: a_first
+    a_first = to_ints(a_all)
+    call expect_true(all(a_first == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79]), 'a value')
+    end block
+    end block
+    end block
+    end block
+    end block
+  end subroutine
+
+  subroutine case_246()
+    current = '246 arrays'
+    block
+    real(real32), dimension(2, 3) :: a_matrix
+    a_matrix = reshape([real(real32) :: 1, 3, 5, 2, 4, 6], [2, 3], order=[2, 1])
+    block
+    type(tensor) :: a_x
+    a_x = from_array(a_matrix)
+    call expect(a_x, dtype_float32, [integer :: 2, 3], [real(real64) :: 1.0d0, 3.0d0, 5.0d0, 2.0d0, 4.0d0, 6.0d0])
+    block
+    integer(int64), allocatable, dimension(:) :: a_strides
+    a_strides = a_x%stride()
+    call expect_true(all(a_strides == [1, 2]), 'a value')
+    call mul_(a_x, 2)
+    block
+    type(tensor) :: a_again
+    a_again = from_array(a_matrix)
+    call expect(a_again, dtype_float32, [integer :: 2, 3], [real(real64) :: 1.0d0, 3.0d0, 5.0d0, 2.0d0, 4.0d0, 6.0d0])
+    block
+    real(real64), dimension(2, 3) :: a_twice
+    a_twice = reshape([real(real64) :: 0, 0, 0, 0, 0, 0], [2, 3], order=[2, 1])
+    call a_x%to_array(a_twice)
+    block
+    type(tensor) :: a_doubled
+    a_doubled = from_array(a_twice)
+    call expect(a_doubled, dtype_float64, [integer :: 2, 3], [real(real64) :: 2.0d0, 6.0d0, 10.0d0, 4.0d0, 8.0d0, 12.0d0])
+    block
+    real(real64), dimension(4, 2, 3, 2) :: a_wide
+    a_wide = reshape([real(real64) :: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47], [4, 2, 3, 2], order=[4, 3, 2, 1])
+    block
+    type(tensor) :: a_four
+    a_four = from_array(a_wide)
+    call expect(a_four, dtype_float64, [integer :: 4, 2, 3, 2], [real(real64) :: 0.0d0, 1.0d0, 2.0d0, 3.0d0, 4.0d0, 5.0d0, 6.0d0, 7.0d0, 8.0d0, 9.0d0, 10.0d0, 11.0d0, 12.0d0, 13.0d0, 14.0d0, 15.0d0, 16.0d0, 17.0d0, 18.0d0, 19.0d0, 20.0d0, 21.0d0, 22.0d0, 23.0d0, 24.0d0, 25.0d0, 26.0d0, 27.0d0, 28.0d0, 29.0d0, 30.0d0, 31.0d0, 32.0d0, 33.0d0, 34.0d0, 35.0d0, 36.0d0, 37.0d0, 38.0d0, 39.0d0, 40.0d0, 41.0d0, 42.0d0, 43.0d0, 44.0d0, 45.0d0, 46.0d0, 47.0d0])
+    block
+    real(real32), dimension(2, 0) :: a_none
+    a_none = reshape([real(real32) :: ], [2, 0], order=[2, 1])
+    block
+    type(tensor) :: a_empty
+    a_empty = from_array(a_none)
+    call expect(a_empty, dtype_float32, [integer :: 2, 0], [real(real64) :: ])
+    block
+    integer(int8), dimension(2) :: a_bytes
+    a_bytes = reshape([integer(int8) :: 1, -2], [2], order=[1])
+    block
+    type(tensor) :: a_small
+    a_small = from_array(a_bytes)
+    call expect(a_small, dtype_int8, [integer :: 2], [real(real64) :: 1.0d0, -2.0d0])
+    block
+    integer(int16), dimension(2) :: a_short
+    a_short = reshape([integer(int16) :: 8, -300], [2], order=[1])
+    block
+    type(tensor) :: a_pair
+    a_pair = from_array(a_short)
+    call expect(a_pair, dtype_int16, [integer :: 2], [real(real64) :: 8.0d0, -300.0d0])
+    block
+    integer(int32), dimension(6) :: a_vector
+    a_vector = reshape([integer(int32) :: 1, 2, 3, 4, 5, 6], [6], order=[1])
+    block
+    type(tensor) :: a_odd
+    a_odd = from_array(a_vector(2:6:2))
+    call expect(a_odd, dtype_int32, [integer :: 3], [real(real64) :: 2.0d0, 4.0d0, 6.0d0])
+    call a_pair%to_array(a_vector(4:6:2))
+    call expect_true(all(a_vector == [1, 2, 3, 8, 5, -300]), 'a value')
+    block
+    integer(int64) :: a_long
+    a_long = 8589934592_int64
+    block
+    type(tensor) :: a_one
+    a_one = from_array(a_long)
+    call expect(a_one, dtype_int64, [integer :: ], [real(real64) :: 8589934592.0d0])
+    block
+    integer(int64) :: a_number
+    a_number = 0
+    call a_one%to_array(a_number)
+    call expect_true(a_number == 8589934592_int64, 'a value')
+    block
+    type(tensor) :: result
+    result = from_array(a_vector(6:1:-1), stat=stat, errmsg=message)
+    call expect_error('negative')
+    end block
+    call a_x%to_array(a_short, stat=stat, errmsg=message)
+    call expect_error('shape')
+    block
+    logical, dimension(1) :: a_truths
+    a_truths = reshape([logical :: .true.], [1], order=[1])
+    block
+    type(tensor) :: result
+    result = from_array(a_truths, stat=stat, errmsg=message)
+    call expect_error('of reals of 4 or 8 bytes, or of integers')
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+  end subroutine
+
+  subroutine case_247()
+    current = '247 gradients'
+    block
+    type(tensor) :: a_x
+    a_x = from_numbers([real(real64) :: 1.0d0, 2.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
+    block
+    logical :: a_wants
+    a_wants = a_x%requires_grad()
+    call expect_true(a_wants .eqv. .true., 'a value')
+    block
+    type(tensor) :: a_before
+    a_before = a_x%grad()
+    call expect_true(.not. a_before%is_set(), 'absent')
+    block
+    type(tensor) :: a_loss_of
+    a_loss_of = mul(a_x, 3)
+    block
+    type(tensor) :: a_loss
+    a_loss = sum(a_loss_of)
+    call a_loss%backward()
+    block
+    type(tensor) :: a_grad
+    a_grad = a_x%grad()
+    call expect(a_grad, dtype_float32, [integer :: 2], [real(real64) :: 3.0d0, 3.0d0])
+    call a_x%set_grad()
+    block
+    type(tensor) :: a_after
+    a_after = a_x%grad()
+    call expect_true(.not. a_after%is_set(), 'absent')
+    block
+    type(tensor) :: a_other
+    a_other = from_numbers([real(real64) :: 1.0d0], size=[integer :: 1], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_y
+    a_y = mul(a_x, a_x)
+    block
+    type(tensor) :: a_total
+    a_total = sum(a_y)
+    block
+    type(tensor), allocatable, dimension(:) :: a_grads
+    a_grads = autograd_grad([a_total], [a_x, a_other], allow_unused=.true.)
+    call expect_true(size(a_grads) == 2, 'size')
+    call expect(a_grads(1), dtype_float32, [integer :: 2], [real(real64) :: 2.0d0, 4.0d0])
+    call expect_true(.not. a_grads(2)%is_set(), 'absent')
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+  end subroutine
+
+  subroutine case_248()
+    current = '248 what is in force'
+    block
+    type(tensor) :: a_x
+    a_x = from_numbers([real(real64) :: 1.0d0, 2.0d0, 3.0d0, 4.0d0], size=[integer :: 2, 2], dtype=dtype_float32, requires_grad=.true.)
+    block
+    logical :: a_again
+    a_again = is_grad_enabled()
+    call expect_true(a_again .eqv. .true., 'a value')
+    block
+    type(tensor) :: a_full
+    a_full = mm(a_x, a_x)
+    call expect(a_full, dtype_float32, [integer :: 2, 2], [real(real64) :: 7.0d0, 10.0d0, 15.0d0, 22.0d0])
+    block
+    type(stream) :: a_stream
+    a_stream = current_stream(device='cpu')
+    block
+    integer(int64) :: a_native
+    a_native = a_stream%native()
+    call expect_true(a_native == 0, 'a value')
+    end block
+    end block
+    end block
+    end block
     end block
   end subroutine
 

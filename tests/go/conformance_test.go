@@ -1717,186 +1717,7 @@ func Test201_softmax(t *testing.T) {
 	expectError(t, err, "Dimension out of range (expected to be in range of [-2, 1], but got 2)")
 }
 
-func Test202_errors(t *testing.T) {
-	a_x, err := dt.Ones([]int{2, 3})
-	check(t, err)
-	{
-		_, err := a_x.Matmul(a_x)
-		expectError(t, err, "matmul: mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)")
-	}
-	{
-		_, err := dt.NnFractionalMaxPool2d([]int{2, 2}, dt.NnFractionalMaxPool2dOptions{OutputRatio: []float64{0.5, 1.0}})
-		expectError(t, err, "output_ratio must be between 0 and 1")
-	}
-	a_linear, err := dt.NnLinear(2, 2)
-	check(t, err)
-	{
-		err := a_linear.Cuda(dt.ModuleCudaOptions{Device: dt.Device{Type: dt.DeviceTypeCpu, Index: 0}})
-		expectError(t, err, "cuda: Invalid device, must be")
-	}
-	{
-		_, err := dt.At(a_x, "2")
-		expectError(t, err, "index 2 is out of bounds for dimension 0 with size 2")
-	}
-	{
-		_, err := dt.SetAt(a_x, "9", 1)
-		expectError(t, err, "index 9 is out of bounds for")
-	}
-	{
-		_, err := dt.At(a_x, "a:")
-		expectError(t, err, "'a:' is no index")
-	}
-	{
-		err := dt.AutocastBegin(dt.DeviceTypeCpu, dt.AutocastBeginOptions{Dtype: dt.Float64})
-		expectError(t, err, "float64")
-	}
-}
-
-func Test203_what_is_not_given_is_the_default(t *testing.T) {
-	a_whole, err := dt.NnLinear(3, 2)
-	check(t, err)
-	a_names, _, err := a_whole.StateDict()
-	check(t, err)
-	same(t, a_names, []string{"weight", "bias"})
-	a_bare, err := dt.NnLinear(3, 2, dt.NnLinearOptions{Bias: dt.P(false), Dtype: dt.Float64})
-	check(t, err)
-	a_weights, err := a_bare.Parameters()
-	check(t, err)
-	same(t, len(a_weights), 1)
-	a_dtype, err := a_weights[0].Dtype()
-	check(t, err)
-	same(t, a_dtype, dt.Float64)
-	a_x := dt.Must(dt.FromNumbers([]float64{-1, 3}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32}))
-	a_positive, err := a_x.Clamp(dt.ClampOptions{Min: 0})
-	check(t, err)
-	expect(t, a_positive, dt.Float32, []int{2}, []float64{0, 3})
-	a_below, err := a_x.Clamp(dt.ClampOptions{Max: a_positive})
-	check(t, err)
-	expect(t, a_below, dt.Float32, []int{2}, []float64{-1, 3})
-	a_total, err := a_x.Sum()
-	check(t, err)
-	a_number, err := a_total.Item()
-	check(t, err)
-	same(t, a_number, 2.0)
-	a_device, err := a_x.Device()
-	check(t, err)
-	same(t, a_device, dt.Device{Type: dt.DeviceTypeCpu, Index: 0})
-	a_there, err := dt.Zeros([]int{1}, dt.ZerosOptions{Device: dt.Device{Type: dt.DeviceTypeCpu, Index: 0}})
-	check(t, err)
-	a_same_device, err := a_there.Device()
-	check(t, err)
-	same(t, a_same_device, dt.Device{Type: dt.DeviceTypeCpu, Index: 0})
-	a_none, err := dt.ToInts(a_there)
-	check(t, err)
-	same(t, a_none, []int{0})
-	a_input := dt.Must(dt.FromNumbers([]float64{1, 2}, dt.FromNumbersOptions{Size: []int{1, 1, 1, 2}, Dtype: dt.Float32}))
-	a_twice, err := dt.Interpolate(a_input, dt.InterpolateOptions{ScaleFactor: []float64{2.0}})
-	check(t, err)
-	expect(t, a_twice, dt.Float32, []int{1, 1, 2, 4}, []float64{1, 1, 2, 2, 1, 1, 2, 2})
-}
-
-func Test204_numbers_keep_their_kind(t *testing.T) {
-	a_big, err := dt.Full([]int{1}, 1099511627777)
-	check(t, err)
-	a_integer, err := a_big.Item()
-	check(t, err)
-	same(t, a_integer, 1099511627777)
-	a_truth, err := dt.Full([]int{1}, true)
-	check(t, err)
-	a_yes, err := a_truth.Item()
-	check(t, err)
-	same(t, a_yes, true)
-	a_half, err := dt.Full([]int{2}, -0.5)
-	check(t, err)
-	a_reals, err := dt.ToNumbers(a_half)
-	check(t, err)
-	same(t, a_reals, []float64{-0.5, -0.5})
-}
-
-func Test205_lists_longer_than_a_frame(t *testing.T) {
-	a_x, err := dt.Arange(0, 100)
-	check(t, err)
-	a_numbers, err := dt.ToInts(a_x)
-	check(t, err)
-	same(t, a_numbers, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99})
-	a_parts, err := a_x.Chunk(50)
-	check(t, err)
-	same(t, len(a_parts), 50)
-	a_all, err := dt.Cat([]*dt.Tensor{a_parts[0], a_parts[1], a_parts[2], a_parts[3], a_parts[4], a_parts[5], a_parts[6], a_parts[7], a_parts[8], a_parts[9], a_parts[10], a_parts[11], a_parts[12], a_parts[13], a_parts[14], a_parts[15], a_parts[16], a_parts[17], a_parts[18], a_parts[19], a_parts[20], a_parts[21], a_parts[22], a_parts[23], a_parts[24], a_parts[25], a_parts[26], a_parts[27], a_parts[28], a_parts[29], a_parts[30], a_parts[31], a_parts[32], a_parts[33], a_parts[34], a_parts[35], a_parts[36], a_parts[37], a_parts[38], a_parts[39]})
-	check(t, err)
-	a_first, err := dt.ToInts(a_all)
-	check(t, err)
-	same(t, a_first, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79})
-}
-
-func Test206_gradients(t *testing.T) {
-	a_x := dt.Must(dt.FromNumbers([]float64{1, 2}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
-	a_wants, err := a_x.RequiresGrad()
-	check(t, err)
-	same(t, a_wants, true)
-	a_before, err := a_x.Grad()
-	check(t, err)
-	same(t, a_before == nil, true)
-	a_loss_of, err := a_x.Mul(3)
-	check(t, err)
-	a_loss, err := a_loss_of.Sum()
-	check(t, err)
-	check(t, a_loss.Backward())
-	a_grad, err := a_x.Grad()
-	check(t, err)
-	expect(t, a_grad, dt.Float32, []int{2}, []float64{3, 3})
-	check(t, a_x.SetGrad())
-	a_after, err := a_x.Grad()
-	check(t, err)
-	same(t, a_after == nil, true)
-	a_other := dt.Must(dt.FromNumbers([]float64{1}, dt.FromNumbersOptions{Size: []int{1}, Dtype: dt.Float32, RequiresGrad: true}))
-	a_y, err := a_x.Mul(a_x)
-	check(t, err)
-	a_total, err := a_y.Sum()
-	check(t, err)
-	a_grads, err := dt.AutogradGrad([]*dt.Tensor{a_total}, []*dt.Tensor{a_x, a_other}, dt.AutogradGradOptions{AllowUnused: true})
-	check(t, err)
-	same(t, len(a_grads), 2)
-	expect(t, a_grads[0], dt.Float32, []int{2}, []float64{2, 4})
-	same(t, a_grads[1] == nil, true)
-}
-
-func Test207_what_is_in_force(t *testing.T) {
-	a_x := dt.Must(dt.FromNumbers([]float64{1, 2, 3, 4}, dt.FromNumbersOptions{Size: []int{2, 2}, Dtype: dt.Float32, RequiresGrad: true}))
-	check(t, dt.NoGrad(func() error {
-		a_y, err := a_x.Mul(2)
-		check(t, err)
-		a_recorded, err := a_y.RequiresGrad()
-		check(t, err)
-		same(t, a_recorded, false)
-		return nil
-	}))
-	a_again, err := dt.IsGradEnabled()
-	check(t, err)
-	same(t, a_again, true)
-	check(t, dt.Autocast(dt.DeviceTypeCpu, dt.Bfloat16, func() error {
-		a_half, err := a_x.Mm(a_x)
-		check(t, err)
-		expect(t, a_half, dt.Bfloat16, []int{2, 2}, []float64{7, 10, 15, 22})
-		return nil
-	}))
-	check(t, dt.Autocast(dt.DeviceTypeCpu, 0, func() error {
-		a_short, err := a_x.Mm(a_x)
-		check(t, err)
-		expect(t, a_short, dt.Bfloat16, []int{2, 2}, []float64{7, 10, 15, 22})
-		return nil
-	}))
-	a_full, err := a_x.Mm(a_x)
-	check(t, err)
-	expect(t, a_full, dt.Float32, []int{2, 2}, []float64{7, 10, 15, 22})
-	a_stream, err := dt.CurrentStream(dt.CurrentStreamOptions{Device: dt.Device{Type: dt.DeviceTypeCpu, Index: 0}})
-	check(t, err)
-	a_native, err := a_stream.Native()
-	check(t, err)
-	same(t, a_native, 0)
-}
-
-func Test208_hooks(t *testing.T) {
+func Test202_hooks(t *testing.T) {
 	a_x := dt.Must(dt.FromNumbers([]float64{2, 3}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
 	hook1 := func(a_grad *dt.Tensor) (*dt.Tensor, error) {
 		a_more, err := a_grad.Mul(10)
@@ -1932,7 +1753,7 @@ func Test208_hooks(t *testing.T) {
 	expect(t, a_second, dt.Float32, []int{2}, []float64{11, 11})
 }
 
-func Test209_a_hook_that_fails(t *testing.T) {
+func Test203_a_hook_that_fails(t *testing.T) {
 	a_x := dt.Must(dt.FromNumbers([]float64{2, 3}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
 	hook3 := func(a_grad *dt.Tensor) (*dt.Tensor, error) {
 		return nil, errors.New("not today")
@@ -1956,7 +1777,7 @@ func Test209_a_hook_that_fails(t *testing.T) {
 	expect(t, a_grad, dt.Float32, []int{2}, []float64{1, 1})
 }
 
-func Test210_a_function_of_one_s_own(t *testing.T) {
+func Test204_a_function_of_one_s_own(t *testing.T) {
 	a_x := dt.Must(dt.FromNumbers([]float64{2, 3}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_bare, err := a_x.Detach()
 	check(t, err)
@@ -1980,7 +1801,7 @@ func Test210_a_function_of_one_s_own(t *testing.T) {
 	expect(t, a_grad, dt.Float32, []int{2}, []float64{4, 6})
 }
 
-func Test211_gradients_by_finite_differences(t *testing.T) {
+func Test205_gradients_by_finite_differences(t *testing.T) {
 	a_x := dt.Must(dt.FromNumbers([]float64{0.5, 2}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float64, RequiresGrad: true}))
 	hook5 := func(a_inputs []*dt.Tensor) ([]*dt.Tensor, error) {
 		a_y, err := a_inputs[0].Square()
@@ -2053,7 +1874,7 @@ func Test211_gradients_by_finite_differences(t *testing.T) {
 	expect(t, a_x, dt.Float64, []int{2}, []float64{0.5, 2})
 }
 
-func Test212_a_function_to_check_that_fails(t *testing.T) {
+func Test206_a_function_to_check_that_fails(t *testing.T) {
 	a_x := dt.Must(dt.FromNumbers([]float64{0.5, 2}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float64, RequiresGrad: true}))
 	{
 		hook12 := func(a_inputs []*dt.Tensor) ([]*dt.Tensor, error) {
@@ -2062,6 +1883,185 @@ func Test212_a_function_to_check_that_fails(t *testing.T) {
 		_, err := dt.Gradcheck(hook12, []*dt.Tensor{a_x})
 		expectError(t, err, "not today")
 	}
+}
+
+func Test207_errors(t *testing.T) {
+	a_x, err := dt.Ones([]int{2, 3})
+	check(t, err)
+	{
+		_, err := a_x.Matmul(a_x)
+		expectError(t, err, "matmul: mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)")
+	}
+	{
+		_, err := dt.NnFractionalMaxPool2d([]int{2, 2}, dt.NnFractionalMaxPool2dOptions{OutputRatio: []float64{0.5, 1.0}})
+		expectError(t, err, "output_ratio must be between 0 and 1")
+	}
+	a_linear, err := dt.NnLinear(2, 2)
+	check(t, err)
+	{
+		err := a_linear.Cuda(dt.ModuleCudaOptions{Device: dt.Device{Type: dt.DeviceTypeCpu, Index: 0}})
+		expectError(t, err, "cuda: Invalid device, must be")
+	}
+	{
+		_, err := dt.At(a_x, "2")
+		expectError(t, err, "index 2 is out of bounds for dimension 0 with size 2")
+	}
+	{
+		_, err := dt.SetAt(a_x, "9", 1)
+		expectError(t, err, "index 9 is out of bounds for")
+	}
+	{
+		_, err := dt.At(a_x, "a:")
+		expectError(t, err, "'a:' is no index")
+	}
+	{
+		err := dt.AutocastBegin(dt.DeviceTypeCpu, dt.AutocastBeginOptions{Dtype: dt.Float64})
+		expectError(t, err, "float64")
+	}
+}
+
+func Test208_what_is_not_given_is_the_default(t *testing.T) {
+	a_whole, err := dt.NnLinear(3, 2)
+	check(t, err)
+	a_names, _, err := a_whole.StateDict()
+	check(t, err)
+	same(t, a_names, []string{"weight", "bias"})
+	a_bare, err := dt.NnLinear(3, 2, dt.NnLinearOptions{Bias: dt.P(false), Dtype: dt.Float64})
+	check(t, err)
+	a_weights, err := a_bare.Parameters()
+	check(t, err)
+	same(t, len(a_weights), 1)
+	a_dtype, err := a_weights[0].Dtype()
+	check(t, err)
+	same(t, a_dtype, dt.Float64)
+	a_x := dt.Must(dt.FromNumbers([]float64{-1, 3}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32}))
+	a_positive, err := a_x.Clamp(dt.ClampOptions{Min: 0})
+	check(t, err)
+	expect(t, a_positive, dt.Float32, []int{2}, []float64{0, 3})
+	a_below, err := a_x.Clamp(dt.ClampOptions{Max: a_positive})
+	check(t, err)
+	expect(t, a_below, dt.Float32, []int{2}, []float64{-1, 3})
+	a_total, err := a_x.Sum()
+	check(t, err)
+	a_number, err := a_total.Item()
+	check(t, err)
+	same(t, a_number, 2.0)
+	a_device, err := a_x.Device()
+	check(t, err)
+	same(t, a_device, dt.Device{Type: dt.DeviceTypeCpu, Index: 0})
+	a_there, err := dt.Zeros([]int{1}, dt.ZerosOptions{Device: dt.Device{Type: dt.DeviceTypeCpu, Index: 0}})
+	check(t, err)
+	a_same_device, err := a_there.Device()
+	check(t, err)
+	same(t, a_same_device, dt.Device{Type: dt.DeviceTypeCpu, Index: 0})
+	a_none, err := dt.ToInts(a_there)
+	check(t, err)
+	same(t, a_none, []int{0})
+	a_input := dt.Must(dt.FromNumbers([]float64{1, 2}, dt.FromNumbersOptions{Size: []int{1, 1, 1, 2}, Dtype: dt.Float32}))
+	a_twice, err := dt.Interpolate(a_input, dt.InterpolateOptions{ScaleFactor: []float64{2.0}})
+	check(t, err)
+	expect(t, a_twice, dt.Float32, []int{1, 1, 2, 4}, []float64{1, 1, 2, 2, 1, 1, 2, 2})
+}
+
+func Test209_numbers_keep_their_kind(t *testing.T) {
+	a_big, err := dt.Full([]int{1}, 1099511627777)
+	check(t, err)
+	a_integer, err := a_big.Item()
+	check(t, err)
+	same(t, a_integer, 1099511627777)
+	a_truth, err := dt.Full([]int{1}, true)
+	check(t, err)
+	a_yes, err := a_truth.Item()
+	check(t, err)
+	same(t, a_yes, true)
+	a_half, err := dt.Full([]int{2}, -0.5)
+	check(t, err)
+	a_reals, err := dt.ToNumbers(a_half)
+	check(t, err)
+	same(t, a_reals, []float64{-0.5, -0.5})
+}
+
+func Test210_lists_longer_than_a_frame(t *testing.T) {
+	a_x, err := dt.Arange(0, 100)
+	check(t, err)
+	a_numbers, err := dt.ToInts(a_x)
+	check(t, err)
+	same(t, a_numbers, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99})
+	a_parts, err := a_x.Chunk(50)
+	check(t, err)
+	same(t, len(a_parts), 50)
+	a_all, err := dt.Cat([]*dt.Tensor{a_parts[0], a_parts[1], a_parts[2], a_parts[3], a_parts[4], a_parts[5], a_parts[6], a_parts[7], a_parts[8], a_parts[9], a_parts[10], a_parts[11], a_parts[12], a_parts[13], a_parts[14], a_parts[15], a_parts[16], a_parts[17], a_parts[18], a_parts[19], a_parts[20], a_parts[21], a_parts[22], a_parts[23], a_parts[24], a_parts[25], a_parts[26], a_parts[27], a_parts[28], a_parts[29], a_parts[30], a_parts[31], a_parts[32], a_parts[33], a_parts[34], a_parts[35], a_parts[36], a_parts[37], a_parts[38], a_parts[39]})
+	check(t, err)
+	a_first, err := dt.ToInts(a_all)
+	check(t, err)
+	same(t, a_first, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79})
+}
+
+func Test211_gradients(t *testing.T) {
+	a_x := dt.Must(dt.FromNumbers([]float64{1, 2}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_wants, err := a_x.RequiresGrad()
+	check(t, err)
+	same(t, a_wants, true)
+	a_before, err := a_x.Grad()
+	check(t, err)
+	same(t, a_before == nil, true)
+	a_loss_of, err := a_x.Mul(3)
+	check(t, err)
+	a_loss, err := a_loss_of.Sum()
+	check(t, err)
+	check(t, a_loss.Backward())
+	a_grad, err := a_x.Grad()
+	check(t, err)
+	expect(t, a_grad, dt.Float32, []int{2}, []float64{3, 3})
+	check(t, a_x.SetGrad())
+	a_after, err := a_x.Grad()
+	check(t, err)
+	same(t, a_after == nil, true)
+	a_other := dt.Must(dt.FromNumbers([]float64{1}, dt.FromNumbersOptions{Size: []int{1}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_y, err := a_x.Mul(a_x)
+	check(t, err)
+	a_total, err := a_y.Sum()
+	check(t, err)
+	a_grads, err := dt.AutogradGrad([]*dt.Tensor{a_total}, []*dt.Tensor{a_x, a_other}, dt.AutogradGradOptions{AllowUnused: true})
+	check(t, err)
+	same(t, len(a_grads), 2)
+	expect(t, a_grads[0], dt.Float32, []int{2}, []float64{2, 4})
+	same(t, a_grads[1] == nil, true)
+}
+
+func Test212_what_is_in_force(t *testing.T) {
+	a_x := dt.Must(dt.FromNumbers([]float64{1, 2, 3, 4}, dt.FromNumbersOptions{Size: []int{2, 2}, Dtype: dt.Float32, RequiresGrad: true}))
+	check(t, dt.NoGrad(func() error {
+		a_y, err := a_x.Mul(2)
+		check(t, err)
+		a_recorded, err := a_y.RequiresGrad()
+		check(t, err)
+		same(t, a_recorded, false)
+		return nil
+	}))
+	a_again, err := dt.IsGradEnabled()
+	check(t, err)
+	same(t, a_again, true)
+	check(t, dt.Autocast(dt.DeviceTypeCpu, dt.Bfloat16, func() error {
+		a_half, err := a_x.Mm(a_x)
+		check(t, err)
+		expect(t, a_half, dt.Bfloat16, []int{2, 2}, []float64{7, 10, 15, 22})
+		return nil
+	}))
+	check(t, dt.Autocast(dt.DeviceTypeCpu, 0, func() error {
+		a_short, err := a_x.Mm(a_x)
+		check(t, err)
+		expect(t, a_short, dt.Bfloat16, []int{2, 2}, []float64{7, 10, 15, 22})
+		return nil
+	}))
+	a_full, err := a_x.Mm(a_x)
+	check(t, err)
+	expect(t, a_full, dt.Float32, []int{2, 2}, []float64{7, 10, 15, 22})
+	a_stream, err := dt.CurrentStream(dt.CurrentStreamOptions{Device: dt.Device{Type: dt.DeviceTypeCpu, Index: 0}})
+	check(t, err)
+	a_native, err := a_stream.Native()
+	check(t, err)
+	same(t, a_native, 0)
 }
 
 func Test213_modules(t *testing.T) {

@@ -37,7 +37,8 @@ function check.tensor(x, dtype, size, data)
 end
 
 function check.finish()
-  if jit then jit.flush() end -- what LuaJIT has compiled keeps the constants of functions, tensors among them
+  -- What LuaJIT has compiled keeps the constants of functions, tensors among them.
+  if jit then jit.flush() end
   collectgarbage()
   collectgarbage()
   check.same(dt.live_handles(), 0)

@@ -40,8 +40,8 @@ def assert_product(y, truth, magnitude, length):
     assert np.all(np.abs(y - truth) <= EPSILON * (4 + length**0.5) * magnitude)
 
 
-# Thin, from memory too, of one term, and square, panels that are not full, blocks along k, packed and in place; the last, cut for
-# three threads, has a smaller part that packs more at a time than the larger ones.
+# Thin, from memory too, of one term, and square, panels that are not full, blocks along k, packed and in place; the
+# last, cut for three threads, has a smaller part that packs more at a time than the larger ones.
 SHAPES = (
     (1, 300, 200),
     (1, 1501, 799),
