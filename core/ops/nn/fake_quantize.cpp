@@ -124,7 +124,10 @@ Tensor fake_quantize_per_channel_affine(const Tensor& input, const Tensor& scale
   line[d] = scale.numel();
   const Tensor step = reshape(to_dtype(scale, kScaleDType), line);
   const Tensor zero = reshape(to_dtype(zero_point, kScaleDType), line);
-  const Tensor q = whole ? add(round(scaled(input, step)), zero) : fused(input, step, zero);
+  // PyTorch adds a zero_point of float16 to a product that is rounded.
+  const Tensor q = whole                               ? add(round(scaled(input, step)), zero)
+                   : zero_point.dtype() == kScaleDType ? fused(input, step, zero)
+                                                       : round(add(scaled(input, step), zero));
   return restored(input, q, step, zero, bounds);
 }
 

@@ -309,6 +309,11 @@ x1 = t.tensor([0.0]).requires_grad_()
 x2, = t.autograd.grad(x1.sgn(), x1)
 x3 = x2 - False
 """,
+    "the middle between two steps from a zero of float16": """
+x1 = t.tensor([[1.05, 0.45]], requires_grad=True)
+x2 = t.fake_quantize_per_channel_affine(x1, t.tensor([0.1]), t.tensor([-3], dtype=t.float16), 0, 0, 7)
+x2.sum().backward()
+""",
 }
 
 
