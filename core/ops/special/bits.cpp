@@ -77,9 +77,8 @@ Tensor ordered(const Tensor& input, const Tensor& x, DType dtype) {
   return y.strides() == strides ? y : clone_strided(y, strides);
 }
 
-}  // namespace
-
-Tensor nextafter(const Tensor& input, const Tensor& other) {
+// `kept`: what the derivative sees of the input.
+Tensor nextafter_of(const Tensor& input, const Tensor& other, const Tensor& kept) {
   Tensor y;
   {
     const GradMode no_grad(false);
@@ -89,17 +88,24 @@ Tensor nextafter(const Tensor& input, const Tensor& other) {
   if (!needs_graph({input, other})) return y;
   if (!needs_graph(input)) {
     return record("NextafterBackward0", y, {input, other},
-                  [](BackwardCall& b) { b.results[1] = zeros_like(b.grad()); });
+                  [](BackwardCall& call) { call.results[1] = zeros_like(call.grad()); });
   }
-  const Saved differs = Saved::input(ne(input, other));
-  return record("NextafterBackward0", y, {input, other}, [differs](BackwardCall& b) {
-    if (b.wants(0)) b.results[0] = where(differs.get(b.node), b.grad(), 0);
-    if (b.wants(1)) b.results[1] = zeros_like(b.grad());
-  });
+  return record("NextafterBackward0", y, {input, other},
+                [a = Saved::input(kept), b = Saved::input(other)](BackwardCall& call) {
+                  const Tensor differs = ne(a.get(call.node), b.get(call.node));
+                  if (call.wants(0)) call.results[0] = where(differs, call.grad(), 0);
+                  if (call.wants(1)) call.results[1] = zeros_like(call.grad());
+                });
+}
+
+}  // namespace
+
+Tensor nextafter(const Tensor& input, const Tensor& other) {
+  return nextafter_of(input, other, input);
 }
 
 const Tensor& nextafter_(const Tensor& self, const Tensor& other) {
-  const Tensor y = nextafter(self, other);
+  const Tensor y = nextafter_of(self, other, needs_graph(self) ? clone(self.detach()) : self);
   check_written(self, y.sizes(), y.dtype());
   return overwrite(self, y);
 }

@@ -314,6 +314,21 @@ x1 = t.tensor([[1.05, 0.45]], requires_grad=True)
 x2 = t.fake_quantize_per_channel_affine(x1, t.tensor([0.1]), t.tensor([-3], dtype=t.float16), 0, 0, 7)
 x2.sum().backward()
 """,
+    "what nextafter goes towards, which is written": """
+x1 = t.ones(1, 1).requires_grad_()
+x2 = x1 * 1
+x3 = x2[...]
+x3.nextafter_(x2)
+x2.sum().backward()
+""",
+    "what nextafter begins from, which is written": """
+x1 = t.ones(1).requires_grad_() * 1
+x2 = t.nextafter(x1, t.zeros(1))
+x3 = t.nextafter(t.zeros(1), x1)
+x1.zero_()
+x3.backward()
+x2.backward()
+""",
 }
 
 
