@@ -72,11 +72,12 @@ struct WholePart {
   }
 };
 
-// sums += the rows of a kernel's column, from row `from` of the input on.
+// sums += the rows of a kernel's column, from row `from` of the input on, whose rows lie `line`
+// elements apart.
 template <class T, class Part, int kRows>
-inline void add_tap_rows(const Correlation<T>& k, const Part& part, const T* from, const T* weight,
-                         TapRange rows, Vector<T> (&sums)[kRows]) {
-  const int64_t x_row = k.rows.in_step * k.x.h_step, x_tap = k.rows.shift_step * k.x.h_step;
+inline void add_tap_rows(const Correlation<T>& k, const Part& part, const T* from, int64_t line,
+                         const T* weight, TapRange rows, Vector<T> (&sums)[kRows]) {
+  const int64_t x_row = k.rows.in_step * line, x_tap = k.rows.shift_step * line;
   const int64_t w_row = k.rows.tap_step * k.weights.row_step;
   for (int64_t r = rows.begin; r < rows.end; ++r, from += x_tap, weight += w_row) {
     const Vector<T> factor = splat(*weight);
@@ -98,9 +99,10 @@ inline void add_taps(const Correlation<T>& k, const T* x, const T* weights, TapR
   for (int64_t q = 0; q < k.cols.taps; ++q, weights += w_col) {
     const int64_t column = j * kStep + k.cols.shift(q);
     if (column >= 0 && column + kStep * kLanes<T> <= k.cols.in_size) {
-      add_tap_rows(k, WholePart<T, kStep>(), x + column, weights, rows, sums);
+      add_tap_rows(k, WholePart<T, kStep>(), x + column, k.x.h_step, weights, rows, sums);
     } else {
-      add_tap_rows(k, RowPart<T, kStep>(column, k.cols.in_size), x + column, weights, rows, sums);
+      add_tap_rows(k, RowPart<T, kStep>(column, k.cols.in_size), x + column, k.x.h_step, weights,
+                   rows, sums);
     }
   }
 }
@@ -151,17 +153,84 @@ void plane_rows(const Correlation<T>* phases, int64_t n, int64_t c, int64_t i, T
   }
 }
 
-// Rows [begin, end) of a phase of the rows. Strides are rare: their rows are computed one by one.
+// Where columns have a stride of 2: the even and the odd columns of the rows that kRowsTogether
+// rows of outputs see, each a row of its own with zeros beside it, so that a tap reads whole
+// vectors in their order. Taps are many, and each would part them anew.
+template <class T>
+struct ColumnPhases {
+  static constexpr int64_t kMost = 32768 / sizeof(T);
+
+  const ConvAxis& cols;
+  int64_t first, width, lines;  // first: the column that either phase begins with, halved
+
+  explicit ColumnPhases(const Correlation<T>& k) : cols(k.cols), first(cols.first_reach()) {
+    width = ceil_div(cols.out_count, kLanes<T>) * kLanes<T> + kLanes<T> + cols.halo();
+    const int64_t reach = (k.rows.taps - 1) * k.rows.shift_step;
+    lines = (kRowsTogether - 1) * k.rows.in_step + max(reach, -reach) + 1;
+  }
+
+  bool is_worth_it() const {
+    return cols.taps > 3 && cols.out_count > 2 * kLanes<T> && 2 * lines * width <= kMost;
+  }
+
+  void fill(T* to, const T* x, int64_t x_line) const {
+    for (int64_t i = 0; i < 2 * lines; ++i, to += width) {
+      const T* const row = x + (i / 2) * x_line;
+      for (int64_t t = 0; t + kLanes<T> <= width; t += kLanes<T>) {
+        const int64_t column = 2 * (first + t) + i % 2;
+        const bool is_inside = column >= 0 && column + 2 * kLanes<T> <= cols.in_size;
+        store(to + t, is_inside ? WholePart<T, 2>::load(row + column)
+                                : RowPart<T, 2>(column, cols.in_size).load(row + column));
+      }
+    }
+  }
+};
+
+// The same rows as plane_rows computes, kRowsTogether of them, which see all taps.
+template <class T>
+void phased_rows(const Correlation<T>& k, const ColumnPhases<T>& phases, int64_t n, int64_t c,
+                 int64_t i) {
+  T lines[ColumnPhases<T>::kMost];
+  const KernelWeights<T>& w = k.weights;
+  const TapRange rows = {0, k.rows.taps};
+  const int64_t line = 2 * phases.width, begin = k.rows.shift(0), end = k.rows.shift(rows.end - 1);
+  const int64_t top = min(begin, end);
+  phases.fill(lines, k.x.at(n, c, i * k.rows.in_step + top, 0), k.x.h_step);
+  const Vector<T> bias = splat(k.bias == nullptr ? T(0) : k.bias[c * k.bias_step]);
+  T* const y = k.y.at(n, c, k.rows.out_first + i * k.rows.out_step, 0);
+  for (int64_t j = 0; j < k.cols.out_count; j += kLanes<T>) {
+    const T* weights =
+        w.data + c * w.group_step + k.rows.tap_first * w.row_step + k.cols.tap_first * w.col_step;
+    Vector<T> sums[kRowsTogether];
+    for (Vector<T>& sum : sums) sum = bias;
+    for (int64_t q = 0; q < k.cols.taps; ++q, weights += k.cols.tap_step * w.col_step) {
+      const int64_t shift = k.cols.shift(q), half = floor_div(shift, 2);
+      const T* const from = lines + (begin - top) * line + (shift - 2 * half) * phases.width + j +
+                            half - phases.first;
+      add_tap_rows(k, WholePart<T, 1>(), from, line, weights, rows, sums);
+    }
+    for (int r = 0; r < kRowsTogether; ++r)
+      store_up_to(y + r * k.rows.out_step * k.y.h_step + j, sums[r], k.y.w - j);
+  }
+}
+
+// Rows [begin, end) of a phase of the rows. Phases side by side have sums enough without several
+// rows.
 template <class T, int kStep, int kPhases>
 void plane_part(const Correlation<T>* phases, int64_t n, int64_t c, int64_t begin, int64_t end) {
   const ConvAxis& axis = phases[0].rows;
+  const ColumnPhases<T> columns(phases[0]);
   const auto sees_all = [&](TapRange rows) { return rows.begin == 0 && rows.end == axis.taps; };
   for (int64_t i = begin; i < end;) {
     const TapRange rows = taps_inside(axis, i);
-    if constexpr (kStep == 1 && kPhases == 1) {
+    if constexpr (kPhases == 1) {
       if (i + kRowsTogether <= end && sees_all(rows) &&
           sees_all(taps_inside(axis, i + kRowsTogether - 1))) {
-        plane_rows<T, kStep, kPhases, kRowsTogether>(phases, n, c, i, rows);
+        if (kStep == 2 && columns.is_worth_it()) {
+          phased_rows(phases[0], columns, n, c, i);
+        } else {
+          plane_rows<T, kStep, kPhases, kRowsTogether>(phases, n, c, i, rows);
+        }
         i += kRowsTogether;
         continue;
       }
