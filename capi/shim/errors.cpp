@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "capi/shim/guard.h"
+#include "capi/shim/types.gen.h"
 #include "core/runtime/context.h"
 
 namespace dt::capi {
@@ -83,7 +84,7 @@ const char* dt_error_message(void) noexcept {
 
 dt_status dt_error_set(dt_status code, const char* message) noexcept {
   // Success is no error: a callback that reports one must not look as if it had worked.
-  const bool known = code > DT_STATUS_OK && code <= DT_STATUS_INTERNAL;
+  const bool known = code > DT_STATUS_OK && code <= EnumLimit<Code>::last;
   const Code kept = known ? static_cast<Code>(code) : Code::kCallback;
   try {
     set_error(kept, message ? message : "");
