@@ -12,7 +12,8 @@ namespace dt {
 // grad are what moving that element by eps both ways makes of the outputs. The inputs themselves
 // are moved, and put back: `func` may know them from elsewhere, as a module knows its parameters.
 // Absent inputs are handed on. What is wrong is an error of the code kGradcheck, or false without
-// `raise_exception`; what `func` reports is an error either way.
+// `raise_exception`, also if `func` reports it, which may check, too; what else `func` reports is
+// an error either way.
 bool gradcheck(const TensorFunction& func, TensorList inputs, double eps, double atol, double rtol,
                double nondet_tol, bool raise_exception);
 

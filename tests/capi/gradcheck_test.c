@@ -23,7 +23,8 @@ enum {
   kItself,     /* the input as it is */
   kDiffers,    /* another derivative each time */
   kWithSecond, /* x, times the second input if there is one */
-  kNested      /* a check in the check */
+  kNested,     /* a check in the check */
+  kLater       /* x * x, and the second input, which requires grad from the second call on */
 };
 
 typedef struct {
@@ -135,6 +136,14 @@ static dt_status function(void* user_data, dt_tensor* const* inputs, int64_t inp
       return give(y, out);
     case kNested:
       return check_again(x, out);
+    case kLater: {
+      OK(dt_square(x, &several[0]));
+      several[1] = inputs[1];
+      if (calls > 0) OK(dt_tensor_requires_grad_(several[1], 1));
+      const dt_status status = dt_tensor_list_new(several, 2, out);
+      dt_tensor_release(several[0]);
+      return status;
+    }
     default:
       OK(dt_square(x, &y));
       return give(y, out);
@@ -273,6 +282,17 @@ static void test_inputs(void) {
   dt_tensor_release(plain);
 }
 
+/* Which outputs are checked is what they require at first. */
+static void test_output_that_requires_grad_later(void) {
+  probe p = {kLater, 0, 0, 0, 0, 0};
+  int32_t right = 0;
+  dt_tensor *x = input(DT_DTYPE_FLOAT64, 1), *plain = input(DT_DTYPE_FLOAT64, 0);
+  OK(checked(&p, (dt_tensor*[]){x, plain}, 2, 1, &right));
+  CHECK(right == 1 && p.calls > 1);
+  dt_tensor_release(plain);
+  dt_tensor_release(x);
+}
+
 static void test_strided_input(void) {
   probe p = {kSquare, 0, 0, 0, 0, 0};
   const int64_t sizes[3] = {2, 3, 2};
@@ -364,6 +384,7 @@ int main(void) {
   test_wrong();
   test_functions_that_fail();
   test_inputs();
+  test_output_that_requires_grad_later();
   test_strided_input();
   test_without_gradients();
   test_second_derivatives();
