@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/ops/checks.h"
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
