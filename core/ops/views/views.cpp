@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/autograd/record.h"
+#include "core/ops/checks.h"
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/views.gen.h"
