@@ -91,6 +91,24 @@ def test_legacy_modules_that_are_cut_off(torch):
             dt.load(io.BytesIO(content[:end]), weights_only=False)
 
 
+TOWER = b")" + b"\x85" * 1000000  # of tuples, whose hash ends the process
+
+
+def test_legacy_storages_whose_names_are_towers(torch):
+    content = written(torch, torch.ones(2), FORMATS[1])
+    keys = content.rindex(b"\x80\2]")
+    with pytest.raises(pickle.UnpicklingError, match="has no name"):
+        dt.load(io.BytesIO(content[:keys] + b"\x80\2]" + TOWER + b"a."))
+
+
+def test_storages_whose_places_are_towers(torch):
+    content = written(torch, torch.ones(2), FORMATS[1])
+    place = b"X\3\0\0\0cpu"
+    assert content.count(place) == 1
+    with pytest.raises(pickle.UnpicklingError, match="has no name"):
+        dt.load(io.BytesIO(content.replace(place, TOWER)), map_location={"cuda:0": "cpu"})
+
+
 @pytest.mark.parametrize("options", FORMATS, ids=["zip", "legacy"])
 def test_a_pickle_module_alone(torch, both, options):
     """It says that the file is trusted, unless weights_only says something else."""

@@ -210,7 +210,8 @@ def _load_archive(archive, read, restore):
     storages = {}
 
     def persistent_load(saved_id):
-        _, kind, key, location, numel, *_ = _checked_id(saved_id)
+        _, kind, key, location, numel, *_ = saved_id
+        _check_words(key, location)
         if key not in storages:
             record = records.get(f"{folder}/data/{key}")
             if record is None or numel * kind.dtype.itemsize != record.numel():
@@ -235,7 +236,8 @@ def _load_legacy(content: bytes, read, restore):
         nonlocal room
         if saved_id[0] in ("module", b"module"):  # a class, and the text that it had
             return saved_id[1]
-        _, kind, key, location, numel, view, *_ = (*_checked_id(saved_id), None)
+        _, kind, key, location, numel, view, *_ = (*saved_id, None)
+        _check_words(key, location)
         if key not in storages:
             room -= numel * kind.dtype.itemsize
             if numel < 0 or room < 0:
@@ -257,6 +259,8 @@ def _load_legacy(content: bytes, read, restore):
     _, at = read(content, refuse, at)  # about the machine
     out, at = read(content, persistent_load, at)
     keys, at = read(content, refuse, at)
+    if type(keys) is list:
+        _check_words(*keys)
     if type(keys) is not list or set(keys) != set(storages) or len(keys) != len(storages):
         raise UnpicklingError("load: the file does not have the storages that it mentions")
     for key in keys:
@@ -295,13 +299,12 @@ def _as_dtype(record, dtype):
     return wrap(lib.py_from_blob(*args, keep_alive(record)))
 
 
-def _checked_id(saved_id: tuple) -> tuple:
-    """What a pickle says of a storage, whose key is a word: a tower of tuples could not be hashed."""
+def _check_words(*names) -> None:
+    """Refuses other names of storages and of their places: a tower of tuples could not be hashed."""
     from pickle import UnpicklingError
 
-    if not isinstance(saved_id[2], (str, bytes)):
-        raise UnpicklingError("load: a storage has no name")
-    return saved_id
+    if not all(isinstance(name, (str, bytes)) for name in names):
+        raise UnpicklingError("load: a storage or its place has no name")
 
 
 def _checked(storage, dtype):
