@@ -3858,9 +3858,11 @@ DT_MUST_CHECK DT_API dt_status dt_custom_function(
     dt_tensor_list **out) DT_NOEXCEPT;
 
 /** Compares the gradients of a function with central finite differences, as torch.autograd.gradcheck
- * in its slow mode. Some of its arguments would say nothing here: there is no forward mode,
- * gradients always have the dtype of what they are of, and each backward begins at one output, so
- * that the gradients of the others are absent.
+ * in its slow mode: |g - d| <= atol + rtol * |d| must hold for each g, the derivative of an element
+ * of an output by an element x of an input, and d = (f(x + eps) - f(x - eps)) / (2 * eps). Some of
+ * its arguments would say nothing here: there is no forward mode, gradients always have the dtype
+ * of what they are of, and each backward begins at one output, so that the gradients of the others
+ * are absent.
  * @param func The function. It is called often, with the inputs.
  * @param inputs Its inputs. Those that require grad are moved, and put back; they should be
  *   float64.
@@ -3872,8 +3874,10 @@ DT_MUST_CHECK DT_API dt_status dt_custom_function(
  * @param raise_exception Whether a wrong gradient is an error. PyTorch's default: true.
  * @return Whether all are right; false only without raise_exception.
  * @throws GradcheckError: a gradient is wrong.
- * @throws RuntimeError: elements of an input share memory, or outputs change their shapes.
- * @throws ValueError: no input requires grad. */
+ * @throws RuntimeError: an input has a dimension with stride 0, or outputs change their number,
+ *   shape or dtype.
+ * @throws ValueError: no input requires grad.
+ * @throws TypeError: an output is absent. */
 DT_MUST_CHECK DT_API dt_status dt_gradcheck(
     dt_tensor_function func, void *func_data, dt_drop func_drop, dt_tensor *const *inputs,
     int64_t inputs_n, double eps, double atol, double rtol, double nondet_tol,
@@ -3896,8 +3900,10 @@ DT_MUST_CHECK DT_API dt_status dt_gradcheck(
  * @param raise_exception Whether a wrong gradient is an error. PyTorch's default: true.
  * @return Whether all are right; false only without raise_exception.
  * @throws GradcheckError: a second derivative is wrong.
- * @throws RuntimeError: as for gradcheck, or no output requires grad.
- * @throws ValueError: no input requires grad. */
+ * @throws RuntimeError: as for gradcheck, or no output requires grad, or none of the inputs does
+ *   where gradients of outputs do.
+ * @throws ValueError: neither inputs nor gradients of outputs require grad.
+ * @throws TypeError: an output is absent. */
 DT_MUST_CHECK DT_API dt_status dt_gradgradcheck(
     dt_tensor_function func, void *func_data, dt_drop func_drop, dt_tensor *const *inputs,
     int64_t inputs_n, dt_tensor *const *grad_outputs, int64_t grad_outputs_n, double eps,

@@ -260,9 +260,12 @@ Tensors random_gradients(const Tensors& outputs, bool with_gaps) {
 TensorFunction gradient_of(const TensorFunction& func, int64_t inputs) {
   return [&func, inputs](TensorList all) {
     const TensorList before(all.data(), inputs), grads(all.data() + inputs, all.size() - inputs);
-    const Tensors outputs = differentiable(call(func, before));
+    const Tensors outputs = differentiable(call(func, before)), wanted = differentiable(before);
+    DT_CHECK(!wanted.empty(), kRuntimeError, "`inputs` argument to `grad()` cannot be empty.");
+    DT_CHECK(!outputs.empty(), kRuntimeError, "no output of the function requires grad",
+             grad_enabled() ? "" : ": gradients are off");
     Tensors result;
-    for (Tensor& x : run_grad(outputs, differentiable(before), grads, {true, true}, true)) {
+    for (Tensor& x : run_grad(outputs, wanted, grads, {true, true}, true)) {
       if (x.defined()) result.push_back(std::move(x));
     }
     return result;
@@ -286,12 +289,8 @@ bool gradgradcheck(const TensorFunction& func, TensorList inputs, TensorList gra
                    double eps, double atol, double rtol, bool gen_non_contig_grad_outputs,
                    double nondet_tol, bool raise_exception) {
   Tensors all(inputs.begin(), inputs.end()), grads(grad_outputs.begin(), grad_outputs.end());
-  if (grads.empty()) {
-    const Tensors outputs = differentiable(call(func, inputs));
-    DT_CHECK(!outputs.empty(), kRuntimeError, "no output of the function requires grad",
-             grad_enabled() ? "" : ": gradients are off");
-    grads = random_gradients(outputs, gen_non_contig_grad_outputs);
-  }
+  if (grads.empty())
+    grads = random_gradients(differentiable(call(func, inputs)), gen_non_contig_grad_outputs);
   all.insert(all.end(), grads.begin(), grads.end());
   return gradcheck(gradient_of(func, inputs.size()), all, eps, atol, rtol, nondet_tol,
                    raise_exception);

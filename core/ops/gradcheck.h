@@ -1,5 +1,5 @@
-// Gradients against finite differences, as torch.autograd.gradcheck. The check computes with ops,
-// which autograd knows nothing of.
+// Gradients against finite differences, as torch.autograd.gradcheck. They are computed by ops: so
+// this is no part of core/autograd, which knows of none.
 #pragma once
 
 #include <vector>

@@ -66,6 +66,9 @@ CASES = {
     "a linear function": lambda t, c, cc: cc(lambda x: x * 3, data(t)),
     "gaps": lambda t, c, cc: cc(lambda x: x**2, data(t), gen_non_contig_grad_outputs=True),
     "a constant slope": lambda t, c, cc: cc(lambda x: x.detach() * x, data(t), data(t)),
+    "no input of second derivatives": lambda t, c, cc: cc(lambda x: x * 3, data(t).detach()),
+    "gradients without an input": lambda t, c, cc: cc(lambda x: x * 3, data(t).detach(), data(t)),
+    "another's gradient": lambda t, c, cc: (lambda w: cc(lambda x: x * w, data(t).detach()))(data(t)),
     "gradients that do not fit": lambda t, c, cc: cc(lambda x: x * 3, data(t), data(t, 1.0, 2, 3)),
     "gradients": lambda t, c, cc: cc(lambda x: x**2, (data(t),), (data(t, 0.5, -1),)),
 }  # fmt: skip

@@ -4958,10 +4958,12 @@ static inline dt_tensor_list *T_do_custom_function(
 /** T_gradcheck(func: callback, inputs: tensor?[], .eps: f64 = 1e-06, .atol: f64 = 1e-05, .rtol: f64
  *     = 0.001, .nondet_tol: f64 = 0.0, .raise_exception: bool = true)
  * Compares the gradients of a function with central finite differences, as
- * torch.autograd.gradcheck in its slow mode. Some of its arguments would say nothing here: there
- * is no forward mode, gradients always have the dtype of what they are of, and each backward
- * begins at one output, so that the gradients of the others are absent. Whether all are right;
- * false only without raise_exception. */
+ * torch.autograd.gradcheck in its slow mode: |g - d| <= atol + rtol * |d| must hold for each g,
+ * the derivative of an element of an output by an element x of an input, and d = (f(x + eps) -
+ * f(x - eps)) / (2 * eps). Some of its arguments would say nothing here: there is no forward
+ * mode, gradients always have the dtype of what they are of, and each backward begins at one
+ * output, so that the gradients of the others are absent. Whether all are right; false only
+ * without raise_exception. */
 typedef struct {
   double eps;
   double atol;

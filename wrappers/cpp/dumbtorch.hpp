@@ -13672,10 +13672,11 @@ inline std::vector<Tensor> custom_function(
 }
 
 // Compares the gradients of a function with central finite differences, as torch.autograd.gradcheck
-// in its slow mode. Some of its arguments would say nothing here: there is no forward mode,
-// gradients always have the dtype of what they are of, and each backward begins at one output, so
-// that the gradients of the others are absent. Whether all are right; false only without
-// raise_exception.
+// in its slow mode: |g - d| <= atol + rtol * |d| must hold for each g, the derivative of an element
+// of an output by an element x of an input, and d = (f(x + eps) - f(x - eps)) / (2 * eps). Some of
+// its arguments would say nothing here: there is no forward mode, gradients always have the dtype
+// of what they are of, and each backward begins at one output, so that the gradients of the others
+// are absent. Whether all are right; false only without raise_exception.
 inline bool gradcheck(
     TensorFunction func, const TensorRefs& inputs, double eps = 1e-06, double atol = 1e-05,
     double rtol = 0.001, double nondet_tol = 0.0, bool raise_exception = true) {

@@ -9084,10 +9084,12 @@ function dt_custom_function(name, inputs, outputs, saved, backward, dirty, stat,
   call dtf_end(f)
 end function
 ! gradcheck: Compares the gradients of a function with central finite differences, as
-! torch.autograd.gradcheck in its slow mode. Some of its arguments would say nothing here: there is
-! no forward mode, gradients always have the dtype of what they are of, and each backward begins at
-! one output, so that the gradients of the others are absent. Whether all are right; false only
-! without raise_exception.
+! torch.autograd.gradcheck in its slow mode: |g - d| <= atol + rtol * |d| must hold for each g, the
+! derivative of an element of an output by an element x of an input, and d = (f(x + eps) - f(x -
+! eps)) / (2 * eps). Some of its arguments would say nothing here: there is no forward mode,
+! gradients always have the dtype of what they are of, and each backward begins at one output, so
+! that the gradients of the others are absent. Whether all are right; false only without
+! raise_exception.
 function dt_gradcheck(func, inputs, eps, atol, rtol, nondet_tol, raise_exception, stat, errmsg) result(out)
   procedure(dt_tensor_function) :: func
   type(dt_tensor), intent(in) :: inputs(:)

@@ -3682,10 +3682,12 @@ type GradcheckOptions struct {
 }
 
 // Gradcheck: Compares the gradients of a function with central finite differences, as
-// torch.autograd.gradcheck in its slow mode. Some of its arguments would say nothing here: there is
-// no forward mode, gradients always have the dtype of what they are of, and each backward begins at
-// one output, so that the gradients of the others are absent. Whether all are right; false only
-// without raise_exception.
+// torch.autograd.gradcheck in its slow mode: |g - d| <= atol + rtol * |d| must hold for each g, the
+// derivative of an element of an output by an element x of an input, and d = (f(x + eps) - f(x -
+// eps)) / (2 * eps). Some of its arguments would say nothing here: there is no forward mode,
+// gradients always have the dtype of what they are of, and each backward begins at one output, so
+// that the gradients of the others are absent. Whether all are right; false only without
+// raise_exception.
 func Gradcheck(func_ TensorFunction, inputs []*Tensor, options ...GradcheckOptions) (out bool, err error) {
 	o := last(options)
 	err = run(184, []any{func_, inputs, o.Eps, o.Atol, o.Rtol, o.NondetTol, o.RaiseException}, &out)

@@ -3800,7 +3800,9 @@ def custom_function(name, inputs, outputs, saved, backward, dirty=()):
 
 def gradcheck(func, inputs, *, eps=1e-06, atol=1e-05, rtol=0.001, nondet_tol=0.0, raise_exception=True):
     """Compares the gradients of a function with central finite differences, as
-    torch.autograd.gradcheck in its slow mode. Some of its arguments would say nothing here:
+    torch.autograd.gradcheck in its slow mode: |g - d| <= atol + rtol * |d| must hold for
+    each g, the derivative of an element of an output by an element x of an input, and d =
+    (f(x + eps) - f(x - eps)) / (2 * eps). Some of its arguments would say nothing here:
     there is no forward mode, gradients always have the dtype of what they are of, and each
     backward begins at one output, so that the gradients of the others are absent.
 
