@@ -139,7 +139,8 @@ int64_t Profiler::begin_in_running(ActivityKind kind, const char* name) {
   Running& r = running();
   const Lock lock(r.mutex);
   Profiler* const p = r.profiler.get();
-  return p && start >= p->started_ ? p->number_of(p->begin(kind, p->keep(name), start)) : 0;
+  if (!p || start < p->started_ || !p->has_room()) return 0;
+  return p->number_of(p->begin(kind, p->keep(name), start));
 }
 
 template <class F>
@@ -151,7 +152,7 @@ void Profiler::in_running(int64_t number, F f) {
 }
 
 int64_t Profiler::number_of(int64_t place) const {
-  return place < 0 ? 0 : serial_ << kPlaceBits | place;
+  return serial_ << kPlaceBits | place;
 }
 
 size_t Profiler::this_thread_number() {
@@ -172,11 +173,13 @@ const char* Profiler::keep(std::string_view text) {
   return own.c_str();
 }
 
+bool Profiler::has_room() {
+  const bool is_full = static_cast<int64_t>(notes_.size()) >= settings_.max_activities;
+  left_out_ += is_full;
+  return !is_full;
+}
+
 int64_t Profiler::begin(ActivityKind kind, const char* name, Clock::time_point start) {
-  if (static_cast<int64_t>(notes_.size()) >= settings_.max_activities) {
-    ++left_out_;
-    return -1;
-  }
   const size_t number = this_thread_number();
   Thread& thread = threads_[number];
   const auto place = static_cast<int64_t>(notes_.size());
@@ -318,10 +321,9 @@ void ActivityScope::ends(const char* name, Span<const struct dt_view> inputs, De
   Running& r = running();
   const Lock lock(r.mutex);
   Profiler* const p = r.profiler.get();
-  if (!p || start_ < p->started_) return;
+  if (!p || start_ < p->started_ || !p->has_room()) return;
   const char* const shapes = p->settings_.record_shapes ? p->keep(shapes_of(inputs)) : "";
   const int64_t place = p->begin(ActivityKind::kOp, name, start_);
-  if (place < 0) return;
   Profiler::Note& a = p->notes_.back();
   a.shapes = shapes;
   a.end = p->time_of(end);

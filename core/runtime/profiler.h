@@ -93,9 +93,12 @@ class Profiler : public RefCounted {
     return (t - started_) / std::chrono::nanoseconds(1);
   }
   size_t this_thread_number();
+  // Whether there is room for another activity, which is left out otherwise. Asked before anything
+  // is kept of it.
+  bool has_room();
   // A copy of a text that lasts as long as the profiler.
   const char* keep(std::string_view text);
-  // The activity's place, or -1 if there is no room for it. Its name must last.
+  // The activity's place. Its name must last.
   int64_t begin(ActivityKind kind, const char* name, Clock::time_point start);
   int64_t number_of(int64_t place) const;
   void end(int64_t place);

@@ -2,8 +2,10 @@
 
 import json
 import os
+import resource
 import threading
 import warnings
+from pathlib import Path
 from xml.etree import ElementTree
 
 import dumbtorch as dt
@@ -276,6 +278,19 @@ def test_a_profiler_that_is_full():
     assert "more activities were left out: max_activities is 5" in prof.table()
     with pytest.raises(ValueError, match="max_activities must be positive"):
         dt._ops.profiler_start(max_activities=0)
+
+
+def test_a_profiler_that_is_full_keeps_nothing():
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+    prof = dt._ops.profiler_start(max_activities=1)
+    before = resident()
+    for i in range(2000):
+        dt._ops.profiler_range_begin(f"{i:050000}")
+    after = resident()
+    prof.stop()
+    assert after - before < 30e6  # of 100 MB
 
 
 def test_a_child_is_not_profiled():
