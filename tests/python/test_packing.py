@@ -119,6 +119,9 @@ def packed_parts(rnn, t):
         yield lambda n=total: rnn.pad_packed_sequence(rnn.pack_sequence([ones(2)]), total_length=n)
     sizes = t.tensor([2, 1], dtype=t.int32)
     yield lambda: rnn.pad_packed_sequence(rnn.PackedSequence(ones(3, 2), sizes))
+    for order in ([[0, 1]], [0.0, 1.0]):
+        packed = rnn.PackedSequence(ones(3, 2), t.tensor([2, 1]), None, t.tensor(order))
+        yield lambda p=packed: rnn.unpack_sequence(p)
 
 
 def test_packing_refuses_what_pytorch_does(torch):

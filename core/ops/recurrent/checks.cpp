@@ -120,11 +120,6 @@ void check_unpadded(const Tensor& sequences, const Tensor& lengths) {
            " (batch_size=", sequences.size(0), ")");
 }
 
-void check_place_in_batch(int64_t place, int64_t batch) {
-  DT_CHECK(place >= 0 && place < batch, kIndexError, "unsorted_indices: index ", place,
-           " is out of bounds for dimension 0 with size ", batch);
-}
-
 void check_layer_count(int64_t layers) {
   DT_CHECK(layers > 0, kRuntimeError, "num_layers must be greater than zero");
   // Before it is multiplied.

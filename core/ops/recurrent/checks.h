@@ -26,7 +26,6 @@ void check_padded_lengths(IntList lengths, int64_t batch, int64_t steps);
 void check_falling_lengths(IntList lengths);
 void check_total_length(int64_t total, int64_t longest, int64_t batch);
 void check_unpadded(const Tensor& sequences, const Tensor& lengths);
-void check_place_in_batch(int64_t place, int64_t batch);
 
 // So many weights as layers need: either `least`, or `most` where there are projections.
 void check_layer_count(int64_t layers);

@@ -194,11 +194,12 @@ std::vector<Tensor> unpack_sequence(const Tensor& data, const Tensor& batch_size
                                     const Tensor& unsorted_indices) {
   const Sequences s = sequences_of(data, batch_sizes);
   const int64_t batch = s.batch_sizes[0];
-  const Numbers order = unsorted_indices.defined() ? ints_of(unsorted_indices) : counted(batch);
+  Numbers order = counted(batch);
+  if (unsorted_indices.defined())
+    order = ints_of(index_select(tensor_of(order), 0, on_host(unsorted_indices)));
   Numbers starts(s.batch_sizes.size()), lengths, places;
   std::partial_sum(s.batch_sizes.begin(), s.batch_sizes.end() - 1, starts.begin() + 1);
   for (const int64_t i : order) {
-    check_place_in_batch(i, batch);
     lengths.push_back(s.lengths[i]);
     for (int64_t step = 0; step < s.lengths[i]; ++step) places.push_back(starts[step] + i);
   }
