@@ -131,7 +131,7 @@ TransformerStack::TransformerStack(const char* kind, const Ref<Module>& layer, i
 Tensor TransformerStack::run(TensorList inputs) const {
   const Module& layers = child("layers");
   std::vector<Tensor> now(inputs.begin(), inputs.end());
-  now[0] = layers.child(0)->forward(now);
+  now[0] = layers.child(0)->forward(now);  // an IndexError where there are no layers
   for (int64_t i = 1; i < layers.child_count(); ++i) now[0] = layers.child(i)->forward(now);
   return has_child("norm") ? child("norm").forward({now[0]}) : now[0];
 }

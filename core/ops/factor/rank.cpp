@@ -197,13 +197,13 @@ struct Triangle {
   bool has_full_rank(double tolerance) const {
     const Tensor one = expand(eye(r.size(-1), {}, r.dtype(), r.device()), r.sizes());
     Tensor x = r, y = linalg_solve_triangular(r, one, true);
-    for (double power = 1; power <= 4; power *= 2) {
+    for (double power = 1;; power *= 2) {
       const auto size = [](const Tensor& of) { return norm(of, 2, {{-2, -1}}); };
       const Tensor ratio = pow(mul(size(x), size(y)), 1 / power);
       if (item(all(lt(mul(ratio, tolerance), 1))).to_bool()) return true;
+      if (power == 4) return false;
       x = matmul(turned(x), x), y = matmul(turned(y), y);
     }
-    return false;
   }
 
   Tensor solve() const {
@@ -225,8 +225,8 @@ struct LeastSquares {
   Tensor x, rank, s;  // s: where it was needed
 };
 
-// By QR where that is certain to do, on the CPU: a GPU would have to wait for the answer. Else by
-// singular values, whatever the driver.
+// By QR on the CPU where all matrices are certain to have full rank: a GPU would have to wait for
+// the answer. Else by singular values, whatever the driver.
 LeastSquares least_squares(const Tensor& a, const Tensor& b, std::optional<double> rcond,
                            const std::string& driver) {
   const bool is_gels = driver == "gels";

@@ -124,7 +124,8 @@ Tensor fake_quantize_per_channel_affine(const Tensor& input, const Tensor& scale
   line[d] = scale.numel();
   const Tensor step = reshape(to_dtype(scale, kScaleDType), line);
   const Tensor zero = reshape(to_dtype(zero_point, kScaleDType), line);
-  // PyTorch adds a zero_point of float16 to a product that is rounded.
+  // As PyTorch: the product is rounded before a zero_point of float16 is added, not before one of
+  // float32.
   const Tensor q = whole                               ? add(round(scaled(input, step)), zero)
                    : zero_point.dtype() == kScaleDType ? fused(input, step, zero)
                                                        : round(add(scaled(input, step), zero));

@@ -185,9 +185,9 @@ Tensor squeeze(const Tensor& input, std::optional<IntList> dim) {
   bool candidate[DT_MAX_DIMS] = {};
   if (dim) {
     for (int64_t d : *dim) {
-      bool& is_named = candidate[wrap_dim(d, input.ndim())];
-      check_named_once(is_named, wrap_dim(d, input.ndim()));
-      is_named = true;
+      const int named = wrap_dim(d, input.ndim());
+      check_named_once(candidate[named], named);
+      candidate[named] = true;
     }
   }
   Dims sizes, strides;
