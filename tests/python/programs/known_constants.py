@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import torch
+from torch.autograd.graph import Node
 
 from .case import (
     SECOND_TIME,
@@ -36,6 +37,29 @@ def has_low_power(x: object) -> bool:
         else []
     )
     return any(n._saved_exponent <= 0 for n in powers)
+
+
+# Nor does that of a convolution of volumes lead to the input, of which it is the derivative.
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    lost = [n for n, _ in c.forgotten]
+    asked = c.asked or set()
+    ours = any(asked & before_volumes(n) for n in lost)
+    return len(lost) > 0 and len(asked) > 0 and not ours and c.only_theirs_raises(SECOND_TIME)
+
+
+def before_volumes(node: Node) -> set[Node]:
+    """The graph behind a node, but not from derivatives of convolutions of volumes on to their inputs."""
+    found, waiting = set(), [node]
+    while waiting:
+        n = waiting.pop()
+        found.add(n)
+        own = n.name() == "ConvolutionBackwardBackward0" and len(n._input_metadata[0].shape) == 5
+        edges = [
+            m for i, (m, _) in enumerate(n.next_functions) if m is not None and not (own and i == 1)
+        ]
+        waiting += [m for m in edges if m not in found]
+    return found
 
 
 @documented("**Constant derivatives**")

@@ -20,6 +20,14 @@ def _(c: Case) -> bool:
     return forwards and less and is_constant(c.theirs)
 
 
+# Backwards, too: what is added to a gradient for an argument that the derivative does not depend on.
+@documented(PAGE)
+def _(c: Case) -> bool:
+    less = c.aspect == "requires_grad" and c.difference.ours == "False"
+    forwards = is_derivative(c) and c.passes(r"t\.func\.(?:jacfwd|jvp)")
+    return less and forwards and is_constant(c.theirs)
+
+
 def is_constant(x: torch.Tensor) -> bool:
     """Whether all that its graph in PyTorch gives are zeros."""
     leaves = [y for n in graph_of(x) if (y := getattr(n, "variable", None)) is not None]

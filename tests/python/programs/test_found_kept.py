@@ -329,6 +329,23 @@ x1.zero_()
 x3.backward()
 x2.backward()
 """,
+    "zeros that a derivative forwards adds to a gradient": """
+x1, x2 = t.zeros(2, 1), t.zeros(1)
+x1.requires_grad_(), x2.requires_grad_()
+x3 = t.func.jacfwd(lambda a, b: t.outer(a, b))(x1[0], x2)
+t.autograd.backward([x1.sum()])
+x3.exp().sum().backward(create_graph=True)
+x4 = x1.grad
+""",
+    "a volume's gradient, which does not depend on the volume": """
+x1 = t.ones((1, 1, 1, 1, 1)).requires_grad_()
+x2 = t.ones((1, 1, 1, 1, 1)).requires_grad_()
+x3 = t.nn.functional.conv3d(x1, x2)
+x4, = t.autograd.grad(x3.sum(), x1, create_graph=True)
+x5 = (x4 * x4).sum()
+x5.backward()
+x6 = t.autograd.grad(x5, [x1], allow_unused=True)
+""",
 }
 
 
