@@ -49,10 +49,11 @@ def _(c: Case) -> bool:
     kept = [x for x in operands + turned if names_changed(c.difference.ours, x)]
     # Of images cross_entropy keeps the matrix of their positions.
     kept += [x for x in operands if x._version and x.dim() > 2 and c.derives("LogSoftmax")]
-    # Attention on a GPU keeps its operands themselves, in float64 in another shape; a CPU's of
-    # PyTorch may keep scaled ones.
+    # Attention on a GPU keeps its operands themselves, in float64 in another shape, as the
+    # derivative with a graph does; a CPU's of PyTorch may keep scaled ones.
     attention = c.named("\n".join(s for s in calls if "scaled_dot_product_attention(" in s))
-    kept += [x for x in attention if x._version and c.device != "cpu"]
+    reshaped = c.device != "cpu" or "create_graph=True" in c.history
+    kept += [x for x in attention if x._version and reshaped]
     forgotten = set(re.findall(r"\bx\d+", "\n".join(calls))) - c.tensors.keys()
     products = c.derives("LogSoftmax", "Mm", "Bmm", "Mv")
     return products and (len(kept) > 0 or len(forgotten) > 0)

@@ -346,6 +346,15 @@ x5 = (x4 * x4).sum()
 x5.backward()
 x6 = t.autograd.grad(x5, [x1], allow_unused=True)
 """,
+    "attention with a graph, whose key is written": """
+x1 = t.ones((1, 1, 1, 2), dtype=t.float64).requires_grad_()
+x2 = t.ones((1, 1, 2, 2), dtype=t.float64)
+x3 = t.ones((1, 1, 2, 1), dtype=t.float64)
+x4 = t.nn.functional.scaled_dot_product_attention(x1, x2, x3)
+x5, = t.autograd.grad(x4, x1, create_graph=True)
+x2[...] = 0.0
+x5.backward(x5)
+""",
 }
 
 
