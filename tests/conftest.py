@@ -2,6 +2,7 @@
 
 import gc
 import os
+from collections import Counter
 
 import pytest
 
@@ -16,14 +17,25 @@ except ModuleNotFoundError:
 
 class ByFile(LoadFileScheduling):
     """A file's tests go to one process. What is left of its files is kept as such: xdist looks through all that it has
-    given away after each of a hundred thousand tests, and for each of them through the list of all."""
+    given away after each of a hundred thousand tests, and for each of them through the list of all.
+
+    Files go by their number of tests, but first come those that compile, or train: a few tests that take minutes, which
+    one process would be left alone with at the end."""
 
     def add_node_collection(self, node, collection):
-        super().add_node_collection(node, collection)
+        sizes = Counter(map(self._split_scope, collection))
+
+        def turn(nodeid):
+            file = self._split_scope(nodeid)
+            return file.startswith("tests/python/"), -sizes[file], file
+
+        super().add_node_collection(node, sorted(collection, key=turn))
+        self.config.option.loadscopereorder = False  # xdist would count them again
+        self.nodeids = collection
         self.places = {nodeid: k for k, nodeid in enumerate(collection)}
 
     def mark_test_complete(self, node, item_index, duration=0):
-        nodeid = self.registered_collections[node][item_index]
+        nodeid = self.nodeids[item_index]
         work, file = self.assigned_work[node], self._split_scope(nodeid)
         del work[file][nodeid]
         if not work[file]:
