@@ -155,6 +155,9 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
     scaled = (node.name(), what) == ("AddrBackward0", "vec1") and node._saved_alpha != 1
     if scaled:  # ours is the product
         return True
+    drawn = node.name() == "RreluWithNoiseBackwardBackward0" and node._saved_training
+    if drawn and what == "self":  # ours keeps the slopes alone
+        return True
     if (node.name(), what) in KEPT_FOR:
         return not any(used[edge] for edge in KEPT_FOR[node.name(), what])
     match node.name():

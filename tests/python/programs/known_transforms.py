@@ -6,7 +6,7 @@ import re
 
 import torch
 
-from .case import CHANGED, UNUSED, Case, documented, graph_of, is_derivative
+from .case import CHANGED, SECOND_TIME, UNUSED, Case, documented, graph_of, is_derivative
 
 PAGE = "run a backward for each row, `jacfwd` one for each column"
 CALL = r"t\.func\.\w+"
@@ -71,6 +71,13 @@ def _(c: Case) -> bool:
     came = [n for n in writes if n.next_functions[0][0] is None]
     none = len(constants(c) + came) > 0 and len(written) > 0
     return none and c.only_ours_raises(CHANGED) and c.passes(CALL)
+
+
+# What only the gradient by such an argument reads was forgotten in a backward before.
+@documented(PAGE)
+def _(c: Case) -> bool:
+    again = len(constants(c)) > 0 and not c.forgotten
+    return again and c.only_ours_raises(SECOND_TIME) and c.passes(CALL)
 
 
 # A rule of torch.vmap keeps what it made of an operand, which may be written.

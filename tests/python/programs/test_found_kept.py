@@ -355,6 +355,21 @@ x5, = t.autograd.grad(x4, x1, create_graph=True)
 x2[...] = 0.0
 x5.backward(x5)
 """,
+    "drawn slopes, whose input is written": """
+x1 = t.tensor(0.5, requires_grad=True)
+x2 = x1 * 1.0
+x3 = t.nn.functional.rrelu(x2, training=True)
+x4, = t.autograd.grad(x3.exp(), x1, create_graph=True)
+x2 /= 1.0
+x4.backward()
+""",
+    "what a transform made of an argument that requires no gradient, forgotten": """
+x1 = t.tensor([[0.0]])
+x2 = t.tensor([[0.0]]).requires_grad_()
+x3 = t.func.vjp(lambda a, b: a.softmax(0) + b, x1, x2)[0]
+x3.backward()
+x3.backward()
+""",
 }
 
 
