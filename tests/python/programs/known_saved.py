@@ -170,6 +170,8 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
         case "ScatterReduceBackward0" | "IndexReduceBackward0":
             if what == "self" and not node._saved_include_self:  # it takes no part
                 return True
+            if what == "index" and 0 in node._input_metadata[0].shape:  # nothing is reduced
+                return True
             adds = node._saved_reduce in ("sum", "mean")
             return adds and (what != "index" or (node._saved_include_self and not used[1]))
         case "ProdBackward0" | "ProdBackward1" if what == "self":  # ours is the converted copy

@@ -370,6 +370,13 @@ x3 = t.func.vjp(lambda a, b: a.softmax(0) + b, x1, x2)[0]
 x3.backward()
 x3.backward()
 """,
+    "an index of nothing": """
+x1 = t.zeros((0, 2, 1)).requires_grad_()
+x2 = t.tensor([0])
+x3 = t.index_reduce(x1, -1, x2, t.zeros((0, 2, 1)), 'mean', include_self=False)
+x2[...] = t.tensor([0])
+x3.sum().backward()
+""",
 }
 
 
