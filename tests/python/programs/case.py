@@ -1,4 +1,4 @@
-"""A difference between the libraries in its place, and sentences of docs/differences.md that may tell of it."""
+"""A difference between the libraries in its place, and sentences of docs/differences*.md that may tell of it."""
 
 from __future__ import annotations
 

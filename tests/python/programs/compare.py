@@ -73,7 +73,7 @@ class Settings:
 
 
 def compare(program: str, settings: Settings = Settings()) -> Difference | None:  # noqa: B008
-    """The first difference that docs/differences.md does not tell of."""
+    """The first difference that the pages docs/differences*.md do not tell of."""
     run = _Run(settings)
     with warnings.catch_warnings(), _default_device(settings.device):
         warnings.simplefilter("ignore")

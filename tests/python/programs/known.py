@@ -1,5 +1,5 @@
-"""What docs/differences.md says, as far as random programs meet it: the beginning of a sentence, and when it applies. A
-predicate is as narrow as it can be, since it hides whatever else it applies to."""
+"""What docs/differences*.md say, as far as random programs meet it: the beginning of a sentence, and when it applies.
+A predicate is as narrow as it can be, since it hides whatever else it applies to."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def _(c: Case) -> bool:
 
 
 # Means of nothing and of squares.
-@documented("Convolutions of integers also work for dilated `int32` and `uint8`; pooling")
+@documented("Pooling to means, `local_response_norm` and transposed convolutions of `int64`")
 def _(c: Case) -> bool:
     pools = re.search(r"\b(avg_pool\dd|local_response_norm)\(", c.statement) is not None
     integral = any(x.dtype is torch.int64 for x in c.used)
@@ -100,7 +100,7 @@ def _(c: Case) -> bool:
     return pools and integral and refused
 
 
-@documented("convolutions of `int64` do not. `max_pool1d` and `lp_pool` take integers")
+@documented("integers by `max_pool1d` and `lp_pool`")
 def _(c: Case) -> bool:
     refused = "\"(max|avg)_pool\\dd(_impl)?\" not implemented for '(Long|Int|Short|Char|Byte|Bool)'"
     pools = re.search(r"\b(max_pool1d\w*|lp_pool\dd)\(", c.statement) is not None

@@ -1,4 +1,4 @@
-"""What docs/differences.md says, as far as PyTorch's samples meet it. A pattern is of names as op_db has them."""
+"""What docs/differences*.md say, as far as PyTorch's samples meet it. A pattern is of names as op_db has them."""
 
 import re
 
