@@ -45,7 +45,7 @@ inline bool shows_a_part(const ViewRecipe& recipe) {
          recipe.kind == ViewRecipe::kDiagonal || recipe.kind == ViewRecipe::kUnfold;
 }
 
-// Applies the recipe as a differentiable op (core/ops/view_recipes.cpp, as the next).
+// Applies the recipe as a differentiable op (core/ops/views/recipes.cpp, as the next).
 Tensor apply_recipe(const ViewRecipe& recipe, const Tensor& x);
 // The gradient of apply_recipe: `grad` put back into a tensor of the input's sizes, differentiably;
 // where it is a part of that, into new memory with these strides.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "core/io/safetensors.h"
 #include "core/ops/copy.h"
@@ -76,40 +77,60 @@ Module::NamedTensors Module::state_dict() const {
   return list;
 }
 
+namespace {
+
+// What does not fit between a module and a state dict, as PyTorch says it.
+struct Misfits {
+  std::string missing, unexpected;  // lists of keys
+  std::string sizes;
+
+  static void list(std::string& keys, const std::string& key) {
+    keys += text(keys.empty() ? "" : ", ", '"', key, '"');
+  }
+  void compare_sizes(const std::string& key, const Tensor& own, const Tensor& given) {
+    if (own.sizes() == given.sizes()) return;
+    sizes += text("\n\tsize mismatch for ", key, ": copying a param with shape torch.Size(",
+                  given.sizes(), ") from checkpoint, the shape in current model is torch.Size(",
+                  own.sizes(), ").");
+  }
+  std::string all() const {
+    const auto line = [](const char* what, const std::string& keys) {
+      return keys.empty() ? "" : text("\n\t", what, " key(s) in state_dict: ", keys, ". ");
+    };
+    return line("Missing", missing) + line("Unexpected", unexpected) + sizes;
+  }
+};
+
+}  // namespace
+
 void Module::load_state_dict(const std::vector<std::string>& published, TensorList tensors,
                              bool strict) {
   DT_CHECK(static_cast<int64_t>(published.size()) == tensors.size(), kValueError, "got ",
            published.size(), " names and ", tensors.size(), " tensors");
   std::vector<std::string> names;
-  for (const std::string& name : published) names.push_back(own_name(name));
-  std::string missing, unexpected, problems;
-  const auto list = [](std::string& keys, const std::string& key) {
-    keys += text(keys.empty() ? "" : ", ", '"', key, '"');
-  };
+  std::unordered_map<std::string, size_t> place_of;  // where each name comes first
+  for (const std::string& name : published) {
+    names.push_back(own_name(name));
+    place_of.emplace(names.back(), names.size() - 1);
+  }
+  Misfits misfits;
   std::vector<bool> used(names.size());
   std::vector<std::pair<Tensor, Tensor>> loads;
   for (const auto& [key, own] : state_dict()) {
-    const size_t i = std::find(names.begin(), names.end(), key) - names.begin();
-    if (i == names.size()) {
-      if (strict) list(missing, key);
+    const auto found = place_of.find(key);
+    if (found == place_of.end()) {
+      if (strict) Misfits::list(misfits.missing, key);
       continue;
     }
+    const size_t i = found->second;
     used[i] = true;
-    if (own.sizes() != tensors[i].sizes()) {
-      problems +=
-          text("\n\tsize mismatch for ", key, ": copying a param with shape torch.Size(",
-               tensors[i].sizes(), ") from checkpoint, the shape in current model is torch.Size(",
-               own.sizes(), ").");
-    }
+    misfits.compare_sizes(key, own, tensors[i]);
     loads.emplace_back(own, tensors[i]);
   }
   for (size_t i = 0; strict && i < names.size(); ++i) {
-    if (!used[i] && !names[i].empty()) list(unexpected, names[i]);
+    if (!used[i] && !names[i].empty()) Misfits::list(misfits.unexpected, names[i]);
   }
-  if (!unexpected.empty())
-    problems = text("\n\tUnexpected key(s) in state_dict: ", unexpected, ". ", problems);
-  if (!missing.empty())
-    problems = text("\n\tMissing key(s) in state_dict: ", missing, ". ", problems);
+  const std::string problems = misfits.all();
   DT_CHECK(problems.empty(), kRuntimeError, "Error(s) in loading state_dict for ", kind_, ":",
            problems);
   const GradMode no_grad(false);
@@ -151,11 +172,14 @@ void Module::requires_grad_(bool value) {
   for (const auto& [name, x] : named_parameters()) x.set_requires_grad(value);
 }
 
-void Module::add_state(const std::string& name, const Tensor& x, bool buffer) {
+void Module::take_name(const std::string& name) {
   DT_CHECK(!name.empty() && name.find('.') == std::string::npos, kValueError, "'", name,
            "' cannot be a name: it must not be empty or contain \".\"");
-  for (const State& s : state_)
-    DT_CHECK(s.name != name, kValueError, "attribute '", name, "' already exists");
+  DT_CHECK(names_.insert(name).second, kValueError, "attribute '", name, "' already exists");
+}
+
+void Module::add_state(const std::string& name, const Tensor& x, bool buffer) {
+  take_name(name);
   state_.push_back({name, x, buffer});
 }
 
@@ -171,21 +195,26 @@ void Module::register_buffer(const std::string& name, const Tensor& x) {
   add_state(name, x, true);
 }
 
+// What is nobody's child lies below no other module: so a stack of any depth, built from either
+// end, is not searched again for each of its layers.
 bool Module::holds(const Module* m) const {
   if (this == m) return true;
+  if (!m->is_child_) return false;
   for (const auto& [name, child] : children_) {
     if (child->holds(m)) return true;
   }
   return false;
 }
 
-void Module::register_module(const std::string& name, const Ref<Module>& child) {
-  DT_CHECK(!name.empty() && name.find('.') == std::string::npos, kValueError, "'", name,
-           "' cannot be a name: it must not be empty or contain \".\"");
-  DT_CHECK(!child->holds(this), kValueError, "a module cannot contain itself");
-  for (const auto& [other, c] : children_)
-    DT_CHECK(other != name, kValueError, "attribute '", name, "' already exists");
+void Module::add_child(const std::string& name, const Ref<Module>& child) {
   children_.emplace_back(name, child);
+  child->is_child_ = true;
+}
+
+void Module::register_module(const std::string& name, const Ref<Module>& child) {
+  DT_CHECK(!child->holds(this), kValueError, "a module cannot contain itself");
+  take_name(name);
+  add_child(name, child);
 }
 
 const Ref<Module>& Module::child(int64_t i) const {
@@ -233,6 +262,12 @@ void Module::each(const std::string& kind, const std::function<void(const Module
 struct Module::Copies {
   std::map<const Module*, Ref<Module>> modules;
   std::map<const TensorImpl*, Tensor> tensors;
+  std::map<const Storage*, Ref<Storage>> memory;  // that buffers look at
+
+  const Tensor& of(const Tensor& x, bool buffer);
+
+ private:
+  const Ref<Storage>& memory_of(const Tensor& x);
 };
 
 Ref<Module> Module::clone() const {
@@ -241,12 +276,29 @@ Ref<Module> Module::clone() const {
   return clone_once(copies);
 }
 
-static Tensor copy_of_leaf(const Tensor& x) {
+// All bytes of it, not those alone that x looks at.
+const Ref<Storage>& Module::Copies::memory_of(const Tensor& x) {
+  Ref<Storage>& copy = memory[x.storage().get()];
+  if (copy) return copy;
+  const DType byte = kDTypeOf<uint8_t>;
+  const int64_t size = x.storage()->bytes();
+  const Tensor all(Ref<TensorImpl>::adopt(new TensorImpl(x.storage(), 0, {size}, {1}, byte)));
+  copy = dt::clone(all).storage();
+  return copy;
+}
+
+// deepcopy gives each parameter memory of its own, but buffers a copy of the memory that they look
+// at, which several may share.
+const Tensor& Module::Copies::of(const Tensor& x, bool buffer) {
+  Tensor& copy = tensors[x.impl()];
+  if (!x.defined() || copy.defined()) return copy;
   DT_CHECK(
       x.is_leaf(), kRuntimeError,
       "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol "
       "at the moment.");
-  const Tensor copy = dt::clone(x.detach());
+  copy = buffer ? Tensor(Ref<TensorImpl>::adopt(
+                      new TensorImpl(memory_of(x), x.offset(), x.sizes(), x.strides(), x.dtype())))
+                : dt::clone(x.detach());
   copy.set_requires_grad(x.requires_grad());
   return copy;
 }
@@ -257,13 +309,10 @@ Ref<Module> Module::clone_once(Copies& copies) const {
   copy = Ref<Module>::adopt(another());
   copy->kind_ = kind_;
   copy->training_ = training_;
-  for (const State& s : state_) {
-    Tensor& tensor = copies.tensors[s.tensor.impl()];
-    if (s.tensor.defined() && !tensor.defined()) tensor = copy_of_leaf(s.tensor);
-    copy->state_.push_back({s.name, tensor, s.buffer});
-  }
-  for (const auto& [name, child] : children_)
-    copy->children_.emplace_back(name, child->clone_once(copies));
+  copy->names_ = names_;
+  for (const State& s : state_)
+    copy->state_.push_back({s.name, copies.of(s.tensor, s.buffer), s.buffer});
+  for (const auto& [name, child] : children_) copy->add_child(name, child->clone_once(copies));
   return copy;
 }
 

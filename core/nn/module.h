@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -78,7 +79,8 @@ class Module : public RefCounted {
   virtual std::string own_name(const std::string& name) const { return name; }
 
   // A copy of it and of all below it that shares nothing with them. Like deepcopy's, it has no
-  // gradients, and what has several names here has them there.
+  // gradients; what has several names here has them there, and buffers that share memory here do so
+  // there.
   Ref<Module> clone() const;
 
  protected:
@@ -102,7 +104,10 @@ class Module : public RefCounted {
   struct Copies;
   Ref<Module> clone_once(Copies& copies) const;
   NamedTensors named_state(bool buffers) const;
+  // Refuses what cannot be a name, or is one here already.
+  void take_name(const std::string& name);
   void add_state(const std::string& name, const Tensor& x, bool buffer);
+  void add_child(const std::string& name, const Ref<Module>& child);
   bool holds(const Module* m) const;
   const State* find(const std::string& name) const;
   template <class Visit>
@@ -110,8 +115,10 @@ class Module : public RefCounted {
 
   std::string kind_;
   bool training_ = true;
+  bool is_child_ = false;  // of whatever module
   std::vector<State> state_;
   std::vector<std::pair<std::string, Ref<Module>>> children_;
+  std::unordered_set<std::string> names_;  // of state and children, to be found at once
 };
 
 // A module that computes several tensors. The first is what `forward` gives.

@@ -230,6 +230,34 @@ local ok, sentence = pcall(holder.clone, holder)
 assert(not ok and tostring(sentence):find("graph leaves", 1, true), sentence)
 """
 
+SHARING_PROGRAM = """
+local dt = require("dumbtorch")
+local holder = dt.module_new("Holder")
+local x = dt.arange(0, 6, 1, {dtype = dt.float32})
+holder:register_buffer("end", x:narrow(0, 2, 4))
+holder:register_buffer("all", x)
+holder:register_buffer("bytes", x:view_dtype(dt.uint8))
+holder:register_buffer("turned", x:view({2, 3}):t())
+holder:register_buffer("same", dt.ones({1}):expand({3}))
+local weights = dt.ones({3})
+holder:register_parameter("first", weights:narrow(0, 0, 2))
+holder:register_parameter("last", weights:narrow(0, 1, 2))
+local copy = holder:clone()
+local names, tensors = copy:state_dict()
+local of = {}
+for i, name in ipairs(names) do of[name] = tensors[i]:detach() end
+of["end"]:fill_(9)
+of.first:fill_(7)
+local strides = {}
+for _, name in ipairs({"turned", "same"}) do
+  for _, stride in ipairs(of[name]:stride()) do strides[#strides + 1] = stride end
+end
+for i, name in ipairs(names) do tensors[i] = tensors[i]:detach():contiguous():clone() end
+names[#names + 1], tensors[#tensors + 1] = "strides", dt.tensor(strides)
+names[#names + 1], tensors[#tensors + 1] = "before", x
+dt.save_safetensors("found.safetensors", names, tensors)
+"""
+
 
 @NEEDS_LUA
 def test_a_copy_is_what_deepcopy_makes(tmp_path):
@@ -255,6 +283,28 @@ def test_a_copy_is_what_deepcopy_makes(tmp_path):
     run_lua(COPY_PROGRAM, tmp_path)
     got = files.load_file(tmp_path / "found.safetensors")
     torch.testing.assert_close(got, found, rtol=1e-4, atol=1e-5, check_dtype=False)
+
+
+@NEEDS_LUA
+def test_buffers_of_one_memory_share_it_in_a_copy(tmp_path):
+    """Parameters do not: each is one by itself in PyTorch's deepcopy."""
+    holder, x, weights = torch.nn.Module(), torch.arange(6.0), torch.ones(3)
+    holder.register_buffer("end", x[2:])
+    holder.register_buffer("all", x)
+    holder.register_buffer("bytes", x.view(torch.uint8))
+    holder.register_buffer("turned", x.view(2, 3).t())
+    holder.register_buffer("same", torch.ones(1).expand(3))
+    holder.first = torch.nn.Parameter(weights[:2])
+    holder.last = torch.nn.Parameter(weights[1:])
+    twin = copy.deepcopy(holder)
+    twin.end.fill_(9)
+    twin.first.data.fill_(7)
+    found = twin.state_dict()
+    found["strides"] = torch.tensor([*twin.turned.stride(), *twin.same.stride()])
+    found["before"] = x
+    run_lua(SHARING_PROGRAM, tmp_path)
+    got = files.load_file(tmp_path / "found.safetensors")
+    torch.testing.assert_close(got, dict(found), rtol=0, atol=0, check_dtype=False)
 
 
 REFUSING_PROGRAM = """
