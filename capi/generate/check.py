@@ -28,7 +28,28 @@ _WAITS = ("", "device", "file", "thread")
 
 def check(schema: Schema) -> None:
     dtypes.check(schema)
-    # Before the functions that are made of them.
+    _layers(schema)  # before the functions that are made of them
+    _functions(schema)
+    _options(schema)
+    _callbacks(schema)
+    networks.check(schema)
+    for e in schema.enums.values():
+        _enum(f"[enum.{e.name}]", e, schema)
+    for h in schema.handles.values():
+        _documented(f"[handle.{h.name}]", h.doc)
+        _levels(f"[handle.{h.name}]", h.since, (), schema)
+    _c_functions(schema)
+    for call in schema.calls.values():
+        _call(f"[call.{call.name}]", call)
+    for kernel in schema.kernels.values():
+        _documented(f"[kernel.{kernel.name}]", kernel.doc)
+        _kernel(f"{kernel.file}.toml: [kernel.{kernel.name}]", kernel, schema)
+    _kernel_names(schema)
+    _c_names(schema)
+    _alphabet(schema)
+
+
+def _layers(schema: Schema) -> None:
     for table, kind in ((schema.layers, "layer"), (schema.networks, "network")):
         for row in table.values():
             _documented(f"[{kind}.{row.name}]", row.doc)
@@ -37,6 +58,9 @@ def check(schema: Schema) -> None:
             _calls(layer, schema)
         except SchemaError as error:
             raise SchemaError(f"{layer.file}.toml: [layer.{layer.name}]: {error}") from None
+
+
+def _functions(schema: Schema) -> None:
     for f in schema.functions.values():
         where = f"{f.file}.toml: [fn.{f.name}]"
         _kinds(where, f.args, ARGUMENT_KINDS)
@@ -58,6 +82,9 @@ def check(schema: Schema) -> None:
             raise SchemaError(f"{where}: runs names callbacks")
         if len(f.results) > 1 and any(not r.name for r in f.results):
             raise SchemaError(f"{where}: several results need names")
+
+
+def _options(schema: Schema) -> None:
     for o in schema.options.values():
         where = f"[options.{o.name}]"
         _kinds(where, o.fields, FIELD_KINDS)
@@ -66,32 +93,23 @@ def check(schema: Schema) -> None:
         _levels(where, o.since, (), schema)
         for field in o.fields:
             _field(where, o, field, schema)
+
+
+def _callbacks(schema: Schema) -> None:
     for c in schema.callbacks.values():
         where = f"[callback.{c.name}]"
         _kinds(where, c.args, ARGUMENT_KINDS)
         _kinds(where, c.results, RESULT_KINDS)
         _documented(where, c.doc)
         _levels(where, c.since, (*c.args, *c.results), schema)
-    networks.check(schema)
-    for e in schema.enums.values():
-        _enum(f"[enum.{e.name}]", e, schema)
-    for h in schema.handles.values():
-        _levels(f"[handle.{h.name}]", h.since, (), schema)
-    for table, kind in ((schema.handles, "handle"), (schema.kernels, "kernel")):
-        for row in table.values():
-            _documented(f"[{kind}.{row.name}]", row.doc)
+
+
+def _c_functions(schema: Schema) -> None:
     for c in schema.c_functions.values():
         _documented(f"[c.{c.name}]", c.doc)
         _levels(f"[c.{c.name}]", c.since, (), schema)
         if c.name in schema.functions:
             raise SchemaError(f"[c.{c.name}]: the name is taken by [fn.{c.name}]")
-    for call in schema.calls.values():
-        _call(f"[call.{call.name}]", call)
-    for kernel in schema.kernels.values():
-        _kernel(f"{kernel.file}.toml: [kernel.{kernel.name}]", kernel, schema)
-    _kernel_names(schema)
-    _c_names(schema)
-    _alphabet(schema)
 
 
 def _calls(layer: Layer, schema: Schema) -> None:

@@ -102,6 +102,52 @@ class _Again(Function):
         return None, None, None, None, *(x.grad for x in inputs)
 
 
+class _Call:
+    """function(*args, **kwargs), which can be made again: in the regions of now, and `in_backward`, with the random
+    numbers of now. It keeps none of the tensors among args: the node does, and notices their changes."""
+
+    def __init__(self, function, args, kwargs, in_backward, *, keeps_random_state: bool):
+        self.function, self.kwargs = function, kwargs
+        self.args = [None if isinstance(a, TensorBase) else a for a in args]
+        self.places = [i for i, a in enumerate(args) if isinstance(a, TensorBase)]
+        self.regions, self.in_backward = _regions(), in_backward
+        self.states = _random_states() if keeps_random_state else None
+
+    def of(self, tensors):
+        given = list(self.args)
+        for i, x in zip(self.places, tensors, strict=True):
+            given[i] = x
+        return self.function(*given, **self.kwargs)
+
+    def again_of(self, tensors):
+        with ExitStack() as stack:
+            for region in self.regions:
+                stack.enter_context(region)
+            if self.states is not None:
+                stack.enter_context(fork_rng())
+                _set_random_states(self.states)
+            stack.enter_context(self.in_backward)
+            return self.of(tensors)
+
+
+class _CheckedCall(_Call):
+    """One that has to save the same when it is made again."""
+
+    def __init__(self, *args, early_stop: bool, **options):
+        super().__init__(*args, **options)
+        self.saved, self.early_stop = None, early_stop
+
+    def of(self, tensors):
+        now = _Saved()
+        with now.hooks():
+            out = super().of(tensors)
+        if self.saved is None:
+            self.saved = now
+        else:
+            self.saved.check(now, self.early_stop)
+        return out
+
+
 _REENTRANT = (
     "torch.utils.checkpoint{}: the use_reentrant parameter should be passed explicitly. {} use_reentrant=False is "
     "recommended, but if you need to preserve the current default behavior, you can pass use_reentrant=True. Refer to "
@@ -155,47 +201,27 @@ def checkpoint(
     once, again = context_fn()
     if not _ops.is_grad_enabled():
         return function(*args, **kwargs)
-    places = [i for i, a in enumerate(args) if isinstance(a, TensorBase)]
-    regions = _regions()
-    states = _random_states() if preserve_rng_state else None
-    checks = not use_reentrant and determinism_check == "default"
-    saved = _Saved()
+    told = {"keeps_random_state": preserve_rng_state}
+    if use_reentrant or determinism_check == "none":
+        call = _Call(function, args, kwargs, again, **told)
+    else:
+        call = _CheckedCall(function, args, kwargs, again, early_stop=early_stop, **told)
+    tensors = _tensors(args)
+    with once:
+        out = call.of(tensors)
+    return _made_again_in_backward(out, call, tensors)
 
-    def call(tensors):
-        given = list(args)
-        for i, x in zip(places, tensors, strict=True):
-            given[i] = x
-        return function(*given, **kwargs)
 
-    def call_again(tensors):
-        with ExitStack() as stack:
-            for region in regions:
-                stack.enter_context(region)
-            if states is not None:
-                stack.enter_context(fork_rng())
-                _set_random_states(states)
-            stack.enter_context(again)
-            if not checks:
-                return call(tensors)
-            now = _Saved()
-            with now.hooks():
-                out = call(tensors)
-            saved.check(now, early_stop)
-            return out
-
-    tensors = [args[i] for i in places]
-    with once, saved.hooks() if checks else nullcontext():
-        out = call(tensors)
+def _made_again_in_backward(out, call: _Call, tensors: list):
+    """What a call gave, with a graph that has nothing of the call but its inputs."""
     leaves, shape = tree_flatten(out)
     outputs = _tensors(leaves)
     if not any(y.requires_grad for y in outputs):
         return out
-    for i in places:
-        args = (*args[:i], None, *args[i + 1 :])  # the node keeps them, and notices their changes
     made = tuple(_ops.detach(y) for y in outputs)
     trigger = _ops.zeros((), requires_grad=True)
     differentiable = [y.requires_grad for y in outputs]
-    made = iter(_Again.apply(call_again, made, differentiable, trigger, *tensors))
+    made = iter(_Again.apply(call.again_of, made, differentiable, trigger, *tensors))
     leaves = [next(made) if isinstance(y, TensorBase) else y for y in leaves]
     return tree_unflatten(leaves, shape)
 

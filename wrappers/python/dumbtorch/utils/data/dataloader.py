@@ -60,6 +60,22 @@ def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, co
         )
 
 
+def _check_exclusive(batch_size, shuffle, sampler, batch_sampler, drop_last) -> None:
+    """Refuses two answers to how batches are made."""
+    if sampler is not None and shuffle:
+        raise ValueError("sampler option is mutually exclusive with shuffle")
+    if batch_sampler is not None:
+        if batch_size != 1 or shuffle or sampler is not None or drop_last:
+            raise ValueError(
+                "batch_sampler option is mutually exclusive with batch_size, shuffle, "
+                "sampler, and drop_last"
+            )
+    elif batch_size is None and drop_last:
+        raise ValueError(
+            "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
+        )
+
+
 def _context(given):
     """A way to start processes, by its name or as such."""
     if given is None:
@@ -130,19 +146,9 @@ class DataLoader:
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, context)
         if isinstance(dataset, IterableDataset):
             _check_stream(shuffle, sampler, batch_sampler)
-        if sampler is not None and shuffle:
-            raise ValueError("sampler option is mutually exclusive with shuffle")
+        _check_exclusive(batch_size, shuffle, sampler, batch_sampler, drop_last)
         if batch_sampler is not None:
-            if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError(
-                    "batch_sampler option is mutually exclusive with batch_size, shuffle, "
-                    "sampler, and drop_last"
-                )
-            batch_size = None
-        elif batch_size is None and drop_last:
-            raise ValueError(
-                "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
-            )
+            batch_size = None  # that of each batch is the sampler's business
         self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
         self.num_workers, self.worker_init_fn = num_workers, worker_init_fn
         self.generator, self.timeout = generator, timeout
