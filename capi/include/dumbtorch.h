@@ -6705,7 +6705,8 @@ DT_MUST_CHECK DT_API dt_status dt_module_train(dt_module *self, int32_t mode) DT
 DT_MUST_CHECK DT_API dt_status dt_module_is_training(dt_module *self, int32_t *out) DT_NOEXCEPT;
 
 /** Copies the module and all below it, with tensors of its own that require gradients where these
- * do, and have none yet. What has several names here has them there.
+ * do, and have none yet. What has several names here has them there, and buffers that share memory
+ * here do so there.
  * @param self The module.
  * @return A module of the same class, in the same mode.
  * @throws RuntimeError: a tensor of the module is no leaf. */

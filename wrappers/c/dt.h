@@ -10469,8 +10469,8 @@ static inline int32_t T_module_is_training(dt_module *self) {
 
 /** T_module_clone(self: module)
  * Copies the module and all below it, with tensors of its own that require gradients where these
- * do, and have none yet. What has several names here has them there. A module of the same class,
- * in the same mode. */
+ * do, and have none yet. What has several names here has them there, and buffers that share
+ * memory here do so there. A module of the same class, in the same mode. */
 static inline dt_module *T_module_clone(dt_module *self) {
   dt_module *result = NULL;
   if (T_stopped_()) return result;

@@ -1574,8 +1574,8 @@ class Module : public detail::Shared<dt_module, dt_module_release> {
   // Whether the module is in training mode.
   bool is_training() const;
   // Copies the module and all below it, with tensors of its own that require gradients where these
-  // do, and have none yet. What has several names here has them there. A module of the same class,
-  // in the same mode.
+  // do, and have none yet. What has several names here has them there, and buffers that share
+  // memory here do so there. A module of the same class, in the same mode.
   Module clone() const;
   // The parameters of the module and of all below it; one that has several names (tied weights) is
   // listed once.

@@ -14260,8 +14260,8 @@ function dt_module_is_training(self, stat, errmsg) result(out)
   call dtf_end(f)
 end function
 ! module_clone: Copies the module and all below it, with tensors of its own that require gradients
-! where these do, and have none yet. What has several names here has them there. A module of the
-! same class, in the same mode.
+! where these do, and have none yet. What has several names here has them there, and buffers that
+! share memory here do so there. A module of the same class, in the same mode.
 function dt_module_clone(self, stat, errmsg) result(out)
   class(dt_module), intent(in) :: self
   integer, intent(out), optional :: stat

@@ -7379,8 +7379,8 @@ func (x *Module) IsTraining() (out bool, err error) {
 }
 
 // Clone: Copies the module and all below it, with tensors of its own that require gradients where
-// these do, and have none yet. What has several names here has them there. A module of the same
-// class, in the same mode.
+// these do, and have none yet. What has several names here has them there, and buffers that share
+// memory here do so there. A module of the same class, in the same mode.
 func (x *Module) Clone() (out *Module, err error) {
 	err = run(473, []any{x}, &out)
 	return

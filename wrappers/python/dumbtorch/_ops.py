@@ -20865,7 +20865,8 @@ class Module(Handle):
 
     def clone(self):
         """Copies the module and all below it, with tensors of its own that require gradients where
-        these do, and have none yet. What has several names here has them there.
+        these do, and have none yet. What has several names here has them there, and buffers
+        that share memory here do so there.
 
         Returns:
             A module of the same class, in the same mode.
