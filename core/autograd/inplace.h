@@ -14,15 +14,16 @@ bool repeats_memory(const Tensor& x);
 // PyTorch's refusals: leaves that require grad, expanded memory, views made without grad mode.
 // `recorded`: whether the op will become part of the graph.
 void check_inplace(const Tensor& x, bool recorded);
-// Those that do not concern memory.
+// The refusals that concern the graph, not memory: all that there are for ops that may write
+// expanded memory, or that change x's shape alone.
 void check_history_change(const Tensor& x, bool recorded);
 
 // A copy of x's elements with x's place in the graph: what a formula saves before x is overwritten.
 Tensor history_clone(const Tensor& x);
 
-// Marks x as changed. `node` (connected to the inputs, x first) becomes x's
-// history, and through the base the history of every view of the same memory. A null node means
-// that nothing was recorded.
+// Marks x as changed. `node` (connected to the inputs, x first) becomes x's history, and through
+// the base the history of every view of the same memory. A null node means that nothing was
+// recorded.
 void finish_inplace(const Tensor& x, const Ref<Node>& node);
 
 // The whole sequence for an op whose backward needs no old value of x.

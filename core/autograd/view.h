@@ -45,7 +45,8 @@ inline bool shows_a_part(const ViewRecipe& recipe) {
          recipe.kind == ViewRecipe::kDiagonal || recipe.kind == ViewRecipe::kUnfold;
 }
 
-// Applies the recipe as a differentiable op (core/ops/views/recipes.cpp, as the next).
+// Applies the recipe, as an op with a gradient. This function and the next are made of ops, in
+// core/ops/views/recipes.cpp.
 Tensor apply_recipe(const ViewRecipe& recipe, const Tensor& x);
 // The gradient of apply_recipe: `grad` put back into a tensor of the input's sizes, differentiably;
 // where it is a part of that, into new memory with these strides.

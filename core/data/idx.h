@@ -8,8 +8,7 @@
 
 namespace dt {
 
-// The file as a tensor of its shape. uint8, int32, float32 and float64 are supported; plain or
-// gzip.
+// The file, plain or gzip, as a tensor of its shape. All element types of the format are read.
 Tensor read_idx(const std::string& path);
 
 }  // namespace dt

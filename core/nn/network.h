@@ -27,12 +27,12 @@ class CachedModule : public Module {
   explicit CachedModule(std::string kind) : Module(std::move(kind)) {}
   Tensor forward(TensorList inputs) override { return forward_cached(inputs, {}); }
   virtual Tensor forward_cached(TensorList inputs, Caches caches) = 0;
-  // The same for one token, outside of training and autocast, where caches follow its place;
-  // undefined if the forward is as good.
+  // The same for one token, with caches that keep its place on the device, outside of training and
+  // autocast. Undefined: the module has no faster way than the forward.
   virtual Tensor step(const Tensor&, Caches) { return Tensor(); }
 
-  // How many tokens it looks at, and how many caches it takes, one for each block. Looking at none,
-  // it cannot write.
+  // How many tokens it looks at, 0 if it cannot write; and how many caches it takes, one for each
+  // block.
   virtual int64_t context_size() const { return 0; }
   virtual int64_t cache_count() const { return 0; }
 };
@@ -54,14 +54,14 @@ Ref<Module> module_list(int64_t count, const MakeModule& make);
 
 // How many tokens were there before.
 int64_t past(Caches caches);
-// The places of `count` tokens behind them: [count], or where the caches follow one, that.
+// The places of the next `count` tokens: [count]. Caches that keep a place on the device give that.
 Tensor places(Caches caches, int64_t count, Device device);
 // Attention of each token to itself and to those before it, in heads: [batch, heads, time,
 // features].
 Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, double dropout,
               Caches caches);
-// A token through a block that is pre-norm attention and two linear layers, by their weights and
-// biases; the first cache is its own.
+// A token through a block of attention and two linear layers, each with a norm before it, given as
+// weights and biases. The block's cache is the first.
 Tensor decoder_block(Caches caches, const Tensor& x, int64_t heads, const Tensor& norm1_weight,
                      const Tensor& norm1_bias, const Tensor& qkv_weight, const Tensor& qkv_bias,
                      const Tensor& out_weight, const Tensor& out_bias, const Tensor& norm2_weight,
@@ -76,13 +76,13 @@ inline Device device(const Tensor& x) {
   return x.device();
 }
 
-// A name of a published file, "" if it has one of these ends.
+// A name of a published file without its prefix; "" if it ends with one of those to be ignored.
 std::string without_prefix(const std::string& name, const std::string& prefix,
                            const std::vector<std::string>& ignored);
 
-// The results of a module that has several: the first, and what is left.
+// The results of a module that has several: the first, and the rest.
 std::pair<Tensor, std::vector<Tensor>> first_and_rest(const std::vector<Tensor>& all);
-// An input with what else there is, for a module that takes a list.
+// The inputs of a module that takes a list: the first, and the rest.
 std::vector<Tensor> joined(const Tensor& first, TensorList rest);
 
 }  // namespace dt

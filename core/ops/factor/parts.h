@@ -12,7 +12,7 @@ namespace dt {
 
 // ---- batches
 
-// The sizes of x but for the last `dims` ones, and with others behind them.
+// The sizes of x without the last `dims` ones; and sizes with others behind them.
 Dims batch_of(const Tensor& x, int dims = 2);
 Dims sizes_of(Dims batch, std::initializer_list<int64_t> sizes);
 
@@ -27,26 +27,28 @@ Tensor empty_codes(const Tensor& like, const Dims& sizes);
 Tensor identities(const Tensor& like, const Dims& batch, int64_t n);
 
 Tensor turned(const Tensor& x);  // the matrices' transposes
-// A view of what nobody else holds, as a result: no view, as PyTorch's is none.
+// The same elements as a tensor that is no view. An op whose last step is a view of memory that
+// nobody else looks at ends with it: PyTorch's results are no views.
 Tensor no_view(const Tensor& x);
-// x in memory that has its matrices column by column, as a result.
+// A copy of x that has its matrices column by column in memory; no view either.
 Tensor by_columns(const Tensor& x);
 Tensor broadcast_matrices(const Tensor& x, const Dims& batch);
 Tensor or_zeros(const Tensor& g, const Tensor& like);  // where no gradient arrived
 
 // ---- checks
 
-// Of float32 or float64. `kernel` is PyTorch's name of what refuses others.
+// Takes float32 and float64. `kernel` is PyTorch's name of the kernel that refuses others.
 void check_real_dtype(const Tensor& x, const char* kernel);
 void check_real(const Tensor& x, const char* function, const char* kernel);
 void check_real_square(const Tensor& x, const char* function, const char* kernel);
-// As PyTorch's functions of square matrices that check this before their kernel does.
+// Refuses 16 bits in the words of those of PyTorch's functions that look before their kernel does.
 void check_precision(const Tensor& x, const char* function);
 void check_same_dtype(const Tensor& a, const Tensor& b, const char* function);
-// Of a @ x = b, or x @ a = b.
+// The factors of a @ x = b (`left`) or x @ a = b.
 void check_system(const Tensor& a, const Tensor& b, bool left, const char* function);
 
-// Throws `sentence(code)` if a kernel has left a code that is not 0.
+// Throws PyTorch's sentence about what has failed if a kernel has left a code that is not 0 for one
+// of the matrices.
 enum class Failed { kInverse, kSolve, kCholesky, kLu, kLeastSquares, kEigen, kSingularValues };
 void check_codes(const Tensor& info, Failed what, const char* function);
 

@@ -12,7 +12,7 @@ inline Tensor without_record(const Tensor& x) {
   return clone(x);
 }
 
-// The record of what is added to self where nothing of it is kept.
+// The backward by self of an op that adds to it: what arrives goes on, and nothing is kept.
 inline void pass_gradient(BackwardCall& b) {
   b.results[0] = b.grad();
 }

@@ -10,8 +10,10 @@ namespace dt {
 DType common_dtype(const PointwiseRow& row, Span<const OperandRef> inputs,
                    PointwiseAttributes attributes);
 
-// Beside 16 bits a number is not rounded first, nor is a second factor or divisor of one element,
-// as PyTorch's CPU has it. Terms are; they are told by a gradient that passes them as it is.
+// Whether operand number i is used with all its digits, also where `common` has 16 bits, to which
+// operands are rounded first otherwise. As on PyTorch's CPU, so it is with numbers and with a
+// second factor or divisor of one element, but not with a term: that is an operand whose gradient
+// is the one that arrives.
 bool keeps_digits(const PointwiseRow& row, const Operand& x, int i, DType common);
 
 // Kernels calculate narrow dtypes in wider ones, where a number or a tensor of another dtype would
@@ -21,7 +23,8 @@ bool keeps_digits(const PointwiseRow& row, const Operand& x, int i, DType common
 bool narrow_operands(const PointwiseRow& row, Span<const OperandRef> inputs, DType common,
                      int first, Operand* out);
 
-// Whether all of its operands are truth values, which meet in one dtype before they become such.
+// Whether the row's operands are truth values. They are promoted to one dtype before they are
+// compared with 0.
 bool is_logic(const PointwiseRow& row);
 // The truth values of logic are those of the dtype in which the operands meet, where a 0-d tensor
 // may wrap around, or be rounded, to 0. Fills `out`; tells whether an operand had to be changed.
