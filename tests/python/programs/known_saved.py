@@ -143,7 +143,7 @@ def leads(node: Node, edge: int, asked: set[Node] | None) -> bool:
 
 def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
     used = [leads(node, edge, asked) for edge in range(len(node.next_functions))]
-    if not any(used):  # it runs in vain
+    if not any(used) or 0 in node._input_metadata[0].shape:  # it runs in vain, or gave no elements
         return True
     volumes = node.name() == "ConvolutionBackward0" and len(node._input_metadata[0].shape) == 5
     if volumes and what == "input":  # ours is of images, which are copies
@@ -169,8 +169,6 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
             return what == "index" and node.next_functions[1][0] is not None
         case "ScatterReduceBackward0" | "IndexReduceBackward0":
             if what == "self" and not node._saved_include_self:  # it takes no part
-                return True
-            if what == "index" and 0 in node._input_metadata[0].shape:  # nothing is reduced
                 return True
             adds = node._saved_reduce in ("sum", "mean")
             return adds and (what != "index" or (node._saved_include_self and not used[1]))

@@ -377,6 +377,13 @@ x3 = t.index_reduce(x1, -1, x2, t.zeros((0, 2, 1)), 'mean', include_self=False)
 x2[...] = t.tensor([0])
 x3.sum().backward()
 """,
+    "a norm of nothing, whose weight is written": """
+m1 = t.nn.GroupNorm(1, 4).to(t.float64)
+x2 = t.zeros((0, 4), dtype=t.float64)
+x3 = m1(x2)
+m1.load_state_dict(m1.state_dict())
+x3.backward(x3)
+""",
 }
 
 
