@@ -384,6 +384,13 @@ x3 = m1(x2)
 m1.load_state_dict(m1.state_dict())
 x3.backward(x3)
 """,
+    "zeros forwards, which a hook hears of": """
+x1 = t.tensor([[0.0]], requires_grad=True)
+x2 = t.tensor([[0.0, 0.0], [0.0, 0.0]], requires_grad=True)
+x3 = t.func.jacfwd(lambda a, b: a * b, argnums=1)(x1, x2).contiguous()
+h4 = x2.register_hook(lambda g: g + 1)
+x3.sum().backward()
+""",
 }
 
 
