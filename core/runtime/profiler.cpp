@@ -314,8 +314,18 @@ void ActivityScope::starts(Device device) {
 }
 
 void ActivityScope::ends(const char* name, Span<const struct dt_view> inputs, Device device,
-                         bool succeeded) {
+                         bool succeeded) noexcept {
   if (!is_open_ || !succeeded) return;
+  try {
+    note(name, inputs, device);
+  } catch (...) {
+    Running& r = running();
+    const Lock lock(r.mutex);
+    if (r.profiler) ++r.profiler->left_out_;
+  }
+}
+
+void ActivityScope::note(const char* name, Span<const struct dt_view> inputs, Device device) {
   Ref<Event> device_end = device_start_ ? mark(device) : Ref<Event>();
   const Profiler::Clock::time_point end = Profiler::Clock::now();
   Running& r = running();
@@ -333,7 +343,7 @@ void ActivityScope::ends(const char* name, Span<const struct dt_view> inputs, De
   if (p->settings_.profile_memory) number_ = p->number_of(place);
 }
 
-// An activity that there was no memory for is left out.
+// An activity that cannot be charged with its memory is charged with none.
 void ActivityScope::finish() noexcept {
   if (pushed_) tool().range_pop();
   if (number_ == 0) return;

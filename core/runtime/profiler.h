@@ -158,12 +158,15 @@ class ActivityScope {
   ActivityScope(const ActivityScope&) = delete;
 
   bool is_open() const { return is_open_; }
-  // Around an op's kernel. Nothing is kept of one that declined or failed.
+  // Around an op's kernel. Nothing is kept of one that declined or failed. One that has run must
+  // not become an error: what there is no memory for, or no event, is left out.
   void starts(Device device);
-  void ends(const char* name, Span<const struct dt_view> inputs, Device device, bool succeeded);
+  void ends(const char* name, Span<const struct dt_view> inputs, Device device,
+            bool succeeded) noexcept;
 
  private:
   void begin(ActivityKind kind, const char* name);
+  void note(const char* name, Span<const struct dt_view> inputs, Device device);
   void finish() noexcept;
 
   bool is_open_ = false;  // for a profiler
