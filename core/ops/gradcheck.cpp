@@ -18,19 +18,25 @@ using Tensors = std::vector<Tensor>;
 
 // ---- what goes in, and what comes out
 
-// Those that gradients are taken of.
+// The places of those that gradients are taken of, in a list; and these.
+std::vector<size_t> differentiable_places(TensorList tensors) {
+  std::vector<size_t> places;
+  for (int64_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].defined() && tensors[i].requires_grad()) places.push_back(i);
+  }
+  return places;
+}
+
 Tensors differentiable(TensorList tensors) {
   Tensors result;
-  for (const Tensor& x : tensors) {
-    if (x.defined() && x.requires_grad()) result.push_back(x);
-  }
+  for (const size_t i : differentiable_places(tensors)) result.push_back(tensors[i]);
   return result;
 }
 
 void check_inputs(TensorList inputs) {
-  for (int64_t i = 0; i < inputs.size(); ++i) {
+  const std::vector<size_t> places = differentiable_places(inputs);
+  for (const size_t i : places) {
     const Tensor& x = inputs[i];
-    if (!x.defined() || !x.requires_grad()) continue;
     for (int d = 0; d < x.ndim(); ++d) {
       DT_CHECK(x.strides()[d] > 0 || x.sizes()[d] <= 1, kRuntimeError, "The ", i,
                "th input has a dimension with stride 0. gradcheck only supports inputs that are "
@@ -38,7 +44,7 @@ void check_inputs(TensorList inputs) {
                "should call .contiguous on the input before passing it to gradcheck.");
     }
   }
-  DT_CHECK(!differentiable(inputs).empty(), kValueError,
+  DT_CHECK(!places.empty(), kValueError,
            "gradcheck expects at least one input tensor to require gradient, but none of them "
            "have requires_grad=True.");
 }
@@ -49,16 +55,6 @@ Tensors call(const TensorFunction& func, TensorList inputs) {
     DT_CHECK(outputs[i].defined(), kTypeError, "the function's output ", i, " is absent");
   }
   return outputs;
-}
-
-// Which outputs are compared: those that carry a graph. If none does, all derivatives are 0.
-std::vector<size_t> compared(const Tensors& outputs) {
-  std::vector<size_t> recorded, floating;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (outputs[i].requires_grad()) recorded.push_back(i);
-    if (is_floating(outputs[i].dtype())) floating.push_back(i);
-  }
-  return recorded.empty() ? floating : recorded;
 }
 
 // ---- Jacobians: [elements of the input][elements of the output]
@@ -216,30 +212,37 @@ void check_uses_gradient(const Tensors& outputs, const Tensors& inputs) {
   }
 }
 
-void check(const TensorFunction& func, TensorList inputs, double eps, const Tolerances& allowed) {
-  check_inputs(inputs);
-  const Tensors wanted = differentiable(inputs), outputs = call(func, inputs);
-  // Both before `func` is called again, which may change what an output requires.
-  const std::vector<size_t> places = compared(outputs);
-  const Tensors recorded = differentiable(outputs);
-  const Differences differences(func, inputs, outputs, eps);
-  std::vector<Tensors> numerical;
-  for (const Tensor& x : wanted) numerical.push_back(differences.jacobians(x));
-
-  for (size_t i = 0; recorded.empty() && i < places.size(); ++i) {
-    for (const Tensors& jacobians : numerical) {
-      DT_CHECK(!holds_somewhere(ne(jacobians[places[i]], 0)), kGradcheck,
+// Of a function none of whose outputs carries a graph. The outputs that are no floats have a
+// Jacobian of zeros.
+void check_constant(const std::vector<Tensors>& numerical) {
+  for (const Tensors& jacobians : numerical) {
+    for (const Tensor& jacobian : jacobians) {
+      DT_CHECK(!holds_somewhere(ne(jacobian, 0)), kGradcheck,
                "Numerical gradient for function expected to be zero",
                grad_enabled() ? "" : ": gradients are off");
     }
   }
-  for (size_t i = 0; i < recorded.size(); ++i) {
-    const Tensors analytical = analytical_jacobians(recorded[i], wanted);
-    check_repeats(analytical, analytical_jacobians(recorded[i], wanted), allowed.nondet);
+}
+
+void check(const TensorFunction& func, TensorList inputs, double eps, const Tolerances& allowed) {
+  check_inputs(inputs);
+  const Tensors wanted = differentiable(inputs), outputs = call(func, inputs);
+  // Asked before `func` is called again, which may change what an output requires.
+  const std::vector<size_t> places = differentiable_places(outputs);
+  const Differences differences(func, inputs, outputs, eps);
+  std::vector<Tensors> numerical;  // [input][output]
+  for (const Tensor& x : wanted) numerical.push_back(differences.jacobians(x));
+  if (places.empty()) return check_constant(numerical);
+
+  Tensors recorded;
+  for (const size_t place : places) {
+    const Tensor& y = recorded.emplace_back(outputs[place]);
+    const Tensors analytical = analytical_jacobians(y, wanted);
+    check_repeats(analytical, analytical_jacobians(y, wanted), allowed.nondet);
     for (size_t j = 0; j < wanted.size(); ++j)
-      compare(analytical[j], numerical[j][places[i]], allowed, i, j, wanted);
+      compare(analytical[j], numerical[j][place], allowed, recorded.size() - 1, j, wanted);
   }
-  if (!recorded.empty()) check_uses_gradient(recorded, wanted);
+  check_uses_gradient(recorded, wanted);
 }
 
 // ---- second derivatives
