@@ -1,12 +1,10 @@
 #include "core/nn/attention.h"
 
-#include <cmath>
-
 #include "core/nn/layers.h"
 #include "core/ops/attention.gen.h"
 #include "core/ops/creation.gen.h"
+#include "core/ops/init.gen.h"
 #include "core/ops/overwrite.h"
-#include "core/ops/random.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/context.h"
 
@@ -45,24 +43,17 @@ MultiheadAttention::MultiheadAttention(int64_t embed_dim, int64_t num_heads,
   initialize();
 }
 
-// Uniform, and further keys normal, with the variances of Glorot and Bengio (AISTATS 2010).
 void MultiheadAttention::initialize() {
   const GradMode off(false);
   for (const StateIndex place : {kInWeight, kQuery, kKey, kValue}) {
-    const Tensor& w = state(place);
-    if (!w.defined()) continue;
-    const double bound = std::sqrt(6.0 / static_cast<double>(w.size(0) + w.size(1)));
-    uniform_(w, -bound, bound);
+    if (state(place).defined()) xavier_uniform_(state(place));
   }
   if (state(kInBias).defined()) {
     zero_(state(kInBias));
-    for (const auto& [name, x] : child(0)->named_parameters()) {
-      if (name == "bias") zero_(x);
-    }
+    zero_(tensor("out_proj.bias"));
   }
   for (const StateIndex place : {kBiasK, kBiasV}) {
-    if (state(place).defined())
-      normal_(state(place), 0, std::sqrt(1.0 / static_cast<double>(embed_dim_)));
+    if (state(place).defined()) xavier_normal_(state(place));
   }
 }
 
@@ -76,12 +67,11 @@ std::vector<Tensor> MultiheadAttention::attend(TensorList inputs, bool need_weig
   const Tensor query = turn(inputs[0]);
   const Tensor key = inputs[1].is_same(inputs[0]) ? query : turn(inputs[1]);
   const Tensor value = inputs[2].is_same(inputs[1]) ? key : turn(inputs[2]);
-  const NamedTensors out = child(0)->named_parameters();
   const auto [y, weights] = multi_head_attention_forward(
       query, key, value, embed_dim_, num_heads_, state(kInWeight), state(kInBias), state(kBiasK),
-      state(kBiasV), add_zero_attn_, dropout_, out[0].second,
-      out.size() > 1 ? out[1].second : Tensor(), training(), given(3), need_weights, given(4),
-      separate_, state(kQuery), state(kKey), state(kValue));
+      state(kBiasV), add_zero_attn_, dropout_, tensor("out_proj.weight"), tensor("out_proj.bias"),
+      training(), given(3), need_weights, given(4), separate_, state(kQuery), state(kKey),
+      state(kValue));
   // Those who have positions first get them first in memory, as of PyTorch.
   const Tensor result = turned ? transpose(y, 0, 1) : contiguous(y);
   if (!need_weights) return {result};

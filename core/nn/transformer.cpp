@@ -1,13 +1,10 @@
 #include "core/nn/transformer.h"
 
-#include <cmath>
-
 #include "core/nn/layers.h"
 #include "core/ops/formula.h"
+#include "core/ops/init.gen.h"
 #include "core/ops/nn.gen.h"
 #include "core/ops/pointwise.gen.h"
-#include "core/ops/random.gen.h"
-#include "core/runtime/context.h"
 
 namespace dt {
 namespace {
@@ -186,11 +183,8 @@ Transformer::Transformer(const NnTransformerOptions& o)
       "decoder",
       stack_of<NnTransformerDecoderLayerOptions, NnTransformerDecoderOptions>(
           o.num_decoder_layers, o, nn_transformer_decoder_layer, nn_transformer_decoder));
-  const GradMode off(false);
   for (const auto& [name, x] : named_parameters()) {
-    if (x.ndim() < 2) continue;
-    const double bound = std::sqrt(6.0 / static_cast<double>(x.size(0) + x.size(1)));
-    uniform_(x, -bound, bound);
+    if (x.ndim() > 1) xavier_uniform_(x);
   }
 }
 
