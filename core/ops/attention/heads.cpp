@@ -163,6 +163,21 @@ Tensor mask_of_heads(const Tensor& mask, const Dims& sizes, DType dtype) {
   return addend.ndim() == 2 ? unsqueeze(addend, 0) : addend;
 }
 
+// Keys or values for queries by heads: those that are given ready made, or else the projected ones.
+Tensor given_or(const Tensor& given, const Tensor& projected, const char* name, const Tensor& q) {
+  if (!given.defined()) return projected;
+  check_static(given, name, q.size(0) * q.size(1), q.size(3));
+  return by_batch(given, q.size(0), q.size(1));
+}
+
+// The heads' results through the last projection. A batch that comes first in the query's memory
+// does so in this.
+Tensor project_heads(const Tensor& x, const Tensor& query, const Tensor& weight,
+                     const Tensor& bias) {
+  const Tensor joined = join_heads(x);
+  return project(query.is_contiguous() ? contiguous(joined) : joined, weight, bias);
+}
+
 // The weights [batch * heads, queries, keys] as they are asked for.
 Tensor weights_of_heads(const Tensor& weights, int64_t batch, int64_t heads, bool average,
                         bool batched) {
@@ -206,25 +221,15 @@ std::tuple<Tensor, Tensor> multi_head_attention_forward(
   check_bias_apart(bias_k, static_k, static_v);
   if (bias_k.defined()) heads.add_key(repeat(bias_k, {1, batch, 1}), repeat(bias_v, {1, batch, 1}));
   for (Tensor* x : {&heads.x.q, &heads.x.k, &heads.x.v}) *x = by_heads(*x, num_heads);
-  const int64_t features = heads.x.q.size(3);
-  if (static_k.defined()) {
-    check_static(static_k, "static_k", batch * num_heads, features);
-    heads.x.k = by_batch(static_k, batch, num_heads);
-  }
-  if (static_v.defined()) {
-    check_static(static_v, "static_v", batch * num_heads, features);
-    heads.x.v = by_batch(static_v, batch, num_heads);
-  }
+  heads.x.k = given_or(static_k, heads.x.k, "static_k", heads.x.q);
+  heads.x.v = given_or(static_v, heads.x.v, "static_v", heads.x.q);
   if (add_zero_attn) heads.add_zero();
   const Tensor mask = join_masks(heads.mask, heads.padding, batch, num_heads, heads.x.k.size(2));
   const double p = training ? dropout_p : 0;
   const Seen seen = need_weights
                         ? attend(heads.x, mask, p)
                         : Seen{attend_without_weights(heads.x, mask, p, uses_hint), Tensor()};
-  const Tensor joined = join_heads(seen.output);
-  // A batch that comes first in the query's memory does so in the result's.
-  const Tensor rows = inputs.q.is_contiguous() ? contiguous(joined) : joined;
-  Tensor y = project(rows, out_proj_weight, out_proj_bias);
+  Tensor y = project_heads(seen.output, inputs.q, out_proj_weight, out_proj_bias);
   if (!batched) y = unsafe_view(y, query.sizes());
   if (!need_weights) return {y, Tensor()};
   return {y, weights_of_heads(seen.weights, batch, num_heads, average_attn_weights, batched)};
