@@ -8,8 +8,6 @@
 
 namespace dt {
 
-// The gradient 1 of an output of one element.
-Tensor make_seed(const OutputInfo& output);
 Tensor make_zeros(const OutputInfo& like);
 
 // A gradient that has arrived, made to look like what it is the gradient of: this undoes

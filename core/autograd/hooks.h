@@ -51,7 +51,9 @@ class Hooks {
 };
 
 // Hooks live with the node that the gradient arrives at: the tensor may be gone when it does.
-// retain_grad's follows the tensor: after x's history was replaced, it goes to the new one.
+// retain_grad's keeps the gradient after all others have seen it, and follows the tensor: when x's
+// history has been replaced, it moves to the new node.
+void add_retain_hook(const Tensor& x);
 void move_retain_hook(const Tensor& x);
 
 // Adds a hook to a tensor that requires grad.

@@ -10,12 +10,10 @@ namespace {
 
 constexpr const char* kViewMadeWithoutGrad =
     "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
-    "Given that this use case is "
-    "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
-    "and the inplace either "
-    "both inside the no_grad block (if you don't want the inplace to be tracked) or both outside "
-    "(if you want the inplace "
-    "to be tracked).";
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
+    "code by moving both the view and the inplace either both inside the no_grad block (if you "
+    "don't want the inplace to be tracked) or both outside (if you want the inplace to be "
+    "tracked).";
 
 // What the views from `x` on lead to. That is not view_base(x) if one of them has left the graph
 // since, by detach_: then it is a base of its own.
@@ -37,8 +35,7 @@ bool repeats_memory(const Tensor& x) {
 void check_inplace(const Tensor& x, bool recorded) {
   DT_CHECK(!repeats_memory(x), kRuntimeError,
            "unsupported operation: more than one element of the written-to tensor refers to a "
-           "single memory location. "
-           "Please clone() the tensor before performing the operation.");
+           "single memory location. Please clone() the tensor before performing the operation.");
   check_history_change(x, recorded);
 }
 

@@ -1,5 +1,7 @@
 #include "core/autograd/node.h"
 
+#include <mutex>
+
 #include "core/autograd/accumulate.h"
 #include "core/autograd/gradients.h"
 #include "core/autograd/record.h"
@@ -16,6 +18,50 @@ void Node::connect(TensorList inputs) {
   connect(static_cast<int>(inputs.size()), [&](int i) { return gradient_edge(inputs[i]); });
 }
 
+Edge gradient_edge(const Tensor& x) {
+  Edge edge;
+  if (!x.defined() || !x.requires_grad()) return edge;
+  Autograd& a = x.impl()->autograd;
+  {
+    const std::lock_guard<SpinLock> guard(a.lock);
+    edge.node = Ref<Node>::share(a.node);
+    edge.index = a.output_index;
+  }
+  if (!edge.node) edge = {Ref<Node>(accumulator_of(x)), 0};
+  return edge;
+}
+
+Ref<Node> node_of(const Tensor& x) {
+  Edge edge = gradient_edge(x);
+  DT_CHECK(edge.defined(), kRuntimeError, "the tensor takes no part in a graph");
+  return std::move(edge.node);
+}
+
+int64_t output_nr(const Tensor& x) {
+  return x.is_leaf() ? 0 : gradient_edge(x).index;
+}
+
+namespace {
+
+const Edge& edge_at(const Ref<Node>& node, int64_t index) {
+  DT_CHECK(0 <= index && index < node->edges.size(), kIndexError, "index ", index,
+           " is out of range for ", node->edges.size(), " inputs");
+  return node->edges[static_cast<int>(index)];
+}
+
+}  // namespace
+
+Ref<Node> next_node(const Ref<Node>& node, int64_t index) {
+  const Edge& edge = edge_at(node, index);
+  DT_CHECK(edge.defined(), kRuntimeError, "the gradient of input ", index, " goes nowhere");
+  return edge.node;
+}
+
+int64_t next_output(const Ref<Node>& node, int64_t index) {
+  const Edge& edge = edge_at(node, index);
+  return edge.defined() ? edge.index : -1;
+}
+
 // Deleting a node drops its edges and saved tensors, which may drop further nodes: these are queued
 // and deleted by the outermost call, so that a graph a million nodes deep needs no deep stack.
 void Node::destroy(Node* node) {
@@ -30,38 +76,6 @@ void Node::destroy(Node* node) {
     delete n;
   }
   thread.is_freeing_nodes = false;
-}
-
-bool needs_graph(TensorList inputs) {
-  if (!grad_enabled()) return false;
-  for (const Tensor& x : inputs) {
-    if (x.defined() && x.requires_grad()) return true;
-  }
-  return false;
-}
-
-void attach(const Ref<Node>& node, TensorList outputs, TensorList inputs) {
-  node->connect(inputs);
-  node->outputs.resize(static_cast<int>(outputs.size()));
-  for (int i = 0; i < node->outputs.size(); ++i) {
-    const Tensor& y = outputs[i];
-    if (!y.defined() || !is_floating(y.dtype())) continue;
-    node->outputs[i] = OutputInfo(y);
-    set_history(y, node, i);
-  }
-}
-
-void set_history(const Tensor& y, const Ref<Node>& node, int output_index) {
-  Autograd& a = y.impl()->autograd;
-  Ref<Node> next = node, old;
-  a.lock.lock();
-  old = Ref<Node>::adopt(a.node);
-  a.node = next.detach();
-  a.output_index = output_index;
-  a.requires_grad = false;
-  if (a.accumulator) a.accumulator->set_leaf(AccumulateGrad::Leaf::kInterior);
-  a.lock.unlock();
-  move_retain_hook(y);
 }
 
 // `gradient` with a place in the graph: its derivative is zero by what the `n` edges lead to.
@@ -83,15 +97,6 @@ static Tensor flat(const Tensor& gradient, int n, EdgeOf edge_of) {
   return y;
 }
 
-Tensor alias(const Tensor& x) {
-  return alias_with(x, x);
-}
-
-Tensor alias_with(const Tensor& x, const Tensor& elements) {
-  return record("AliasBackward0", elements.detach(), {x},
-                [](BackwardCall& b) { b.results[0] = b.grad(); });
-}
-
 Tensor BackwardCall::flat_in_inputs(const Tensor& gradient) const {
   if (!create_graph) return gradient;
   return flat(gradient, node->edges.size(), [this](int i) { return node->edges[i]; });
@@ -104,17 +109,6 @@ Tensor BackwardCall::in_graph(const Tensor& gradient) const {
 Tensor BackwardCall::flat_in_result(const Tensor& gradient) const {
   if (!create_graph) return gradient;
   return flat(gradient, 1, [this](int) { return Edge{Ref<Node>::share(node), 0}; });
-}
-
-void fail_released() {
-  fail(Code::kRuntimeError,
-       "Trying to backward through the graph a second time (or directly access saved tensors after "
-       "they have already "
-       "been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-       "autograd.grad(). "
-       "Specify retain_graph=True if you need to backward through the graph a second time or if "
-       "you need to access "
-       "saved tensors after calling backward.");
 }
 
 }  // namespace dt

@@ -79,7 +79,8 @@ class Node : public RefCounted, public Pooled {
   Node* next_dead_ = nullptr;
 };
 
-Tensor make_seed(const OutputInfo& output);  // gradients.h
+// The gradient 1 of an output of one element (core/ops/gradients.cpp).
+Tensor make_seed(const OutputInfo& output);
 
 // One call of Node::backward: gradients of the outputs come in, gradients of the inputs go out.
 struct BackwardCall {
@@ -103,12 +104,14 @@ struct BackwardCall {
   // For formulas that take a number as well.
   Operand grad_operand() const { return is_seed ? Operand(1) : Operand(grads[0]); }
   bool wants(int i) const { return wanted[i]; }
-  // A gradient that was found from the op's inputs, or from its result, and is constant in them:
-  // differentiating it gives zeros, as in PyTorch, where without this it would be an error.
+
+  // A gradient that is constant in what it was found from, as relu's is, leads nowhere, and to
+  // differentiate it would be an error. Where a graph is built, these give it a place there, with a
+  // derivative of zeros, as PyTorch's has: by the op's inputs, by its result, or by the inputs
+  // unless it has a place already.
   Tensor flat_in_inputs(const Tensor& gradient) const;
-  // The gradient as it is if it has a place in the graph.
-  Tensor in_graph(const Tensor& gradient) const;
   Tensor flat_in_result(const Tensor& gradient) const;
+  Tensor in_graph(const Tensor& gradient) const;
 };
 
 }  // namespace dt

@@ -1,4 +1,4 @@
-// The autograd half of Tensor: leaves, grad, hooks, edges.
+// The autograd half of Tensor: leaves, history, grad.
 #include <algorithm>
 #include <mutex>
 
@@ -32,42 +32,6 @@ void refresh_view(TensorImpl* x) {
     view.seen_rebase = rebased;  // first: recording looks at the view again
     if (is_in_graph(view.parent->autograd)) record_view_of(chain.back(), Tensor(view.parent));
   }
-}
-
-// Adds an entry; those of removed hooks go, so that adding and removing for ever stays small.
-void insert_entry(HookList& list, HookEntry entry) {
-  Guard guard(list.lock);
-  std::vector<HookEntry>& entries = list.entries;
-  const auto is_removed = [](const HookEntry& e) { return !e.cell->get(); };
-  entries.erase(std::remove_if(entries.begin(), entries.end(), is_removed), entries.end());
-  entries.push_back(std::move(entry));
-}
-
-// A hook may add or remove hooks, and so may other threads.
-std::vector<HookEntry> copy_entries(HookList& list) {
-  Guard guard(list.lock);
-  return list.entries;
-}
-
-std::weak_ptr<HookCell> insert_hook(HookList& list, int32_t output, GradHook hook, bool last) {
-  auto cell = std::make_shared<HookCell>();
-  cell->hook = std::make_shared<GradHook>(std::move(hook));
-  insert_entry(list, {output, last, cell});
-  return cell;
-}
-
-std::weak_ptr<HookCell> insert_hook(const Tensor& x, GradHook hook, bool last) {
-  const Edge edge = gradient_edge(x);
-  return insert_hook(edge.node->hooks.make(), edge.index, std::move(hook), last);
-}
-
-// retain_grad keeps the gradient after all other hooks have seen it.
-void add_retain_hook(const Tensor& x) {
-  const auto hook = [slot = grad_slot(x)](const Tensor& grad) {
-    slot->add_copy(grad);
-    return Tensor();
-  };
-  x.impl()->autograd.retain_hook = insert_hook(x, hook, true);
 }
 
 }  // namespace
@@ -114,8 +78,8 @@ const Tensor& Tensor::set_requires_grad(bool value) const {
   Guard guard(a.lock);
   DT_CHECK(value || !a.node, kRuntimeError,
            "you can only change requires_grad flags of leaf variables. If you want to use a "
-           "computed variable in a "
-           "subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+           "computed variable in a subgraph that doesn't require differentiation use var_no_grad = "
+           "var.detach().");
   a.requires_grad = value && !a.node;
   using Leaf = AccumulateGrad::Leaf;
   if (a.accumulator && !a.node) a.accumulator->set_leaf(value ? Leaf::kTrained : Leaf::kFrozen);
@@ -212,108 +176,6 @@ void Tensor::retain_grad() const {
 
 bool Tensor::retains_grad() const {
   return !is_leaf() && !impl_->autograd.retain_hook.expired();
-}
-
-void move_retain_hook(const Tensor& x) {
-  const std::shared_ptr<HookCell> before = x.impl()->autograd.retain_hook.lock();
-  if (!before) return;
-  add_retain_hook(x);
-  before->remove();
-}
-
-Ref<Node> node_of(const Tensor& x) {
-  Edge edge = gradient_edge(x);
-  DT_CHECK(edge.defined(), kRuntimeError, "the tensor takes no part in a graph");
-  return std::move(edge.node);
-}
-
-int64_t output_nr(const Tensor& x) {
-  return x.is_leaf() ? 0 : gradient_edge(x).index;
-}
-
-namespace {
-
-const Edge& edge_at(const Ref<Node>& node, int64_t index) {
-  DT_CHECK(0 <= index && index < node->edges.size(), kIndexError, "index ", index,
-           " is out of range for ", node->edges.size(), " inputs");
-  return node->edges[static_cast<int>(index)];
-}
-
-}  // namespace
-
-Ref<Node> next_node(const Ref<Node>& node, int64_t index) {
-  const Edge& edge = edge_at(node, index);
-  DT_CHECK(edge.defined(), kRuntimeError, "the gradient of input ", index, " goes nowhere");
-  return edge.node;
-}
-
-int64_t next_output(const Ref<Node>& node, int64_t index) {
-  const Edge& edge = edge_at(node, index);
-  return edge.defined() ? edge.index : -1;
-}
-
-Edge gradient_edge(const Tensor& x) {
-  Edge edge;
-  if (!x.defined() || !x.requires_grad()) return edge;
-  Autograd& a = x.impl()->autograd;
-  {
-    Guard guard(a.lock);
-    edge.node = Ref<Node>::share(a.node);
-    edge.index = a.output_index;
-  }
-  if (!edge.node) edge = {Ref<Node>(accumulator_of(x)), 0};
-  return edge;
-}
-
-std::weak_ptr<HookCell> add_hook(const Tensor& x, GradHook hook) {
-  DT_CHECK(x.requires_grad(), kRuntimeError,
-           "cannot register a hook on a tensor that doesn't require gradient");
-  return insert_hook(x, std::move(hook), false);
-}
-
-std::weak_ptr<HookCell> add_accumulate_hook(const Tensor& x, GradHook hook) {
-  DT_CHECK(x.requires_grad(), kRuntimeError,
-           "cannot register a hook on a tensor that doesn't require gradient");
-  DT_CHECK(x.is_leaf(), kRuntimeError,
-           "post accumulate grad hooks cannot be registered on non-leaf tensors");
-  return insert_hook(accumulator_of(x)->accumulated.make(), 0, std::move(hook), false);
-}
-
-std::shared_ptr<GradHook> HookCell::get() {
-  Guard guard(lock);
-  return hook;
-}
-
-void HookCell::remove() {
-  std::shared_ptr<GradHook> removed;  // user data is dropped outside the lock
-  Guard guard(lock);
-  removed.swap(hook);
-}
-
-HookList& Hooks::make() {
-  if (HookList* list = get()) return *list;
-  auto fresh = std::make_unique<HookList>();
-  HookList* other = nullptr;
-  if (list_.compare_exchange_strong(other, fresh.get(), std::memory_order_acq_rel))
-    return *fresh.release();
-  return *other;
-}
-
-Tensor run_hooks(HookList& list, int32_t output, Tensor grad) {
-  const std::vector<HookEntry> entries = copy_entries(list);
-  for (const bool last : {false, true}) {
-    for (const HookEntry& entry : entries) {
-      if (entry.output != output || entry.last != last) continue;
-      const std::shared_ptr<GradHook> hook = entry.cell->get();
-      if (!hook) continue;
-      Tensor next = (*hook)(grad);
-      if (!next.defined()) continue;
-      DT_CHECK(next.sizes() == grad.sizes(), kRuntimeError, "hook has changed the size of value");
-      DT_CHECK(next.dtype() == grad.dtype(), kRuntimeError, "hook has changed the type of value");
-      grad = next;
-    }
-  }
-  return grad;
 }
 
 }  // namespace dt

@@ -7,8 +7,13 @@
 #include "core/autograd/running.h"
 
 namespace dt {
-
 namespace {
+
+// Whether it shows some of the elements, each once, or (kUnfold) in windows.
+bool shows_a_part(const ViewRecipe& recipe) {
+  return recipe.kind == ViewRecipe::kSlice || recipe.kind == ViewRecipe::kSelect ||
+         recipe.kind == ViewRecipe::kDiagonal || recipe.kind == ViewRecipe::kUnfold;
+}
 
 // Where one tensor is looked at in parts, the gradients of the second part and the later ones are
 // added in their places to what has arrived, not each of them to zeros of the whole size first.

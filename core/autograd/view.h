@@ -39,12 +39,6 @@ struct ViewInfo : Pooled {
   uint32_t seen_relook;    // the parent's `relooked` when this view was made
 };
 
-// Whether it shows some of the elements, each once, or (kUnfold) in windows.
-inline bool shows_a_part(const ViewRecipe& recipe) {
-  return recipe.kind == ViewRecipe::kSlice || recipe.kind == ViewRecipe::kSelect ||
-         recipe.kind == ViewRecipe::kDiagonal || recipe.kind == ViewRecipe::kUnfold;
-}
-
 // Applies the recipe, as an op with a gradient. This function and the next are made of ops, in
 // core/ops/views/recipes.cpp.
 Tensor apply_recipe(const ViewRecipe& recipe, const Tensor& x);
