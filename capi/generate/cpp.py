@@ -27,6 +27,7 @@ _TOP = f"""\
 #pragma once
 
 #include <limits>
+#include <type_traits>
 
 #include "dumbtorch_types.hpp"
 
@@ -57,7 +58,7 @@ def generate(plan: Plan) -> dict[str, str]:
     classes = sorted(plan.classes, key=lambda c: c.name != "tensor")
     parts = [_TOP]
     parts += [_enum(e) for e in plan.enums]
-    parts += [_dtype_constants(next(e for e in plan.enums if e.name == "dtype"))]
+    parts += _dtypes(next(e for e in plan.enums if e.name == "dtype"), plan)
     parts += [gated(f"class {camel(c.name)};", c.handle.since) for c in classes[1:]]
     parts += [gated(f"struct {p.struct};", p.c.since) for p in printers if p.struct]
     parts += ["", *(gated(_callback_type(c), c.since) for c in callbacks), _DEVICE]
@@ -149,11 +150,25 @@ def _later(line: str, since: int, of: int) -> str:
     return gated(line, since).rstrip() if since > of else line
 
 
-def _dtype_constants(e: Enum) -> str:
-    """kFloat32 and so on. They come after all enums, whose values they would shadow."""
-    line = "inline constexpr DType {0} = DType::{0};"
-    lines = [_later(line.format(constant(v.name)), v.since, e.since) for v in e.values]
-    return "\n".join(lines) + "\n"
+def _dtypes(e: Enum, plan: Plan) -> list[str]:
+    """kFloat32 and so on, which come after all enums, whose values they would shadow; and the dtypes of numbers."""
+    constants, types = [], []
+    for v in e.values:
+        name, t = constant(v.name), plan.schema.dtypes[v.name]
+        line = f"inline constexpr DType {name} = DType::{name};"
+        constants.append(_later(line, v.since, e.since))
+        if t.is_of_cpp:
+            base = f"std::integral_constant<DType, DType::{name}>"
+            line = f"template <>\nstruct DTypeOf<{t.c}> : {base} {{}};"
+            types.append(_later(line, v.since, e.since))
+    return [
+        *constants,
+        "\nnamespace detail {\n",
+        "// The dtype of a type of numbers.",
+        "template <class T>\nstruct DTypeOf;",
+        *types,
+        "\n}  // namespace detail\n",
+    ]
 
 
 def _callback_type(c: Callback) -> str:

@@ -116,6 +116,11 @@ class DType:
     dlpack: int
     code: str  # of Python's struct module; "" = it has none
 
+    @property
+    def is_of_cpp(self) -> bool:
+        """Whether C++ itself has the type. Those of kernels/narrow.h are classes."""
+        return self.c[0].islower()
+
 
 @dataclass(frozen=True)
 class Handle:

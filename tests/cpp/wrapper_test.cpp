@@ -226,6 +226,8 @@ void test_data() {
   const dt::Tensor x = dt::tensor<int64_t>({1, 2, 3});
   CHECK(dt::to_vector<int>(x == 2) == (std::vector<int>{0, 1, 0}));
   CHECK(dt::to_vector<bool>(x == 2)[1]);
+  CHECK(dt::tensor<int16_t>({1, -2}).dtype() == dt::kInt16);
+  CHECK(dt::to_vector<int8_t>(-x) == (std::vector<int8_t>{-1, -2, -3}));
   std::ostringstream text;
   text << x;
   CHECK(text.str() == "tensor([1, 2, 3])");

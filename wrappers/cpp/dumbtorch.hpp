@@ -12,6 +12,7 @@
 #pragma once
 
 #include <limits>
+#include <type_traits>
 
 #include "dumbtorch_types.hpp"
 
@@ -141,6 +142,30 @@ inline constexpr DType kFloat16 = DType::kFloat16;
 inline constexpr DType kBfloat16 = DType::kBfloat16;
 inline constexpr DType kInt8 = DType::kInt8;
 inline constexpr DType kInt16 = DType::kInt16;
+
+namespace detail {
+
+// The dtype of a type of numbers.
+template <class T>
+struct DTypeOf;
+template <>
+struct DTypeOf<float> : std::integral_constant<DType, DType::kFloat32> {};
+template <>
+struct DTypeOf<double> : std::integral_constant<DType, DType::kFloat64> {};
+template <>
+struct DTypeOf<int64_t> : std::integral_constant<DType, DType::kInt64> {};
+template <>
+struct DTypeOf<int32_t> : std::integral_constant<DType, DType::kInt32> {};
+template <>
+struct DTypeOf<uint8_t> : std::integral_constant<DType, DType::kUint8> {};
+template <>
+struct DTypeOf<bool> : std::integral_constant<DType, DType::kBool> {};
+template <>
+struct DTypeOf<int8_t> : std::integral_constant<DType, DType::kInt8> {};
+template <>
+struct DTypeOf<int16_t> : std::integral_constant<DType, DType::kInt16> {};
+
+}  // namespace detail
 
 class Dataset;
 class DataLoader;

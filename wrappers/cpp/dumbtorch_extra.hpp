@@ -8,37 +8,6 @@ namespace dumbtorch {
 
 // ---- data
 
-namespace detail {
-
-template <class T>
-struct DTypeOf;
-template <>
-struct DTypeOf<float> {
-  static constexpr DType value = DType::kFloat32;
-};
-template <>
-struct DTypeOf<double> {
-  static constexpr DType value = DType::kFloat64;
-};
-template <>
-struct DTypeOf<int64_t> {
-  static constexpr DType value = DType::kInt64;
-};
-template <>
-struct DTypeOf<int32_t> {
-  static constexpr DType value = DType::kInt32;
-};
-template <>
-struct DTypeOf<uint8_t> {
-  static constexpr DType value = DType::kUint8;
-};
-template <>
-struct DTypeOf<bool> {
-  static constexpr DType value = DType::kBool;
-};
-
-}  // namespace detail
-
 // A tensor with a copy of the numbers, row-major: tensor<float>({1, 2, 3, 4}, {2, 2}).
 template <class T>
 Tensor tensor(const T* data, int64_t count, const Ints& size) {
