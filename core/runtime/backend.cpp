@@ -104,11 +104,15 @@ void append_views(std::string& line, const char* side, const calls::Views& views
     append(line, text(" ", static_cast<DType>(v.dtype), IntList(v.sizes, v.ndim)));
 }
 
-void trace(const dt_call& call, double microseconds) {
-  std::string line = text("run ", call.op, " ", microseconds, " us");
-  append_views(line, " out", calls::outputs(call));
-  append_views(line, " in", calls::inputs(call));
-  log(LogLevel::kTrace, line);
+// The kernel has run, so that nothing may fail: a line that there is no memory for is left out.
+void trace(const dt_call& call, double microseconds) noexcept {
+  try {
+    std::string line = text("run ", call.op, " ", microseconds, " us");
+    append_views(line, " out", calls::outputs(call));
+    append_views(line, " in", calls::inputs(call));
+    log(LogLevel::kTrace, line);
+  } catch (const std::exception&) {
+  }
 }
 
 // Where tracing, profiling and checking look: a kernel begins, and has run.
