@@ -377,16 +377,17 @@ def take_texts(handle: int) -> list[str]:
 
 
 def c_string(text: str) -> bytes:
-    """Text for C, where a NUL character would end it early."""
-    data = text.encode()
-    if b"\0" in data:
-        raise ValueError("embedded null character")
-    return data
+    """Text for C."""
+    return _without_null(text.encode())
 
 
 def c_path(path) -> bytes:
     """A file's name for C, of whatever bytes."""
-    data = os.fsencode(path)
+    return _without_null(os.fsencode(path))
+
+
+def _without_null(data: bytes) -> bytes:
+    """A NUL character would end it early."""
     if b"\0" in data:
         raise ValueError("embedded null character")
     return data
@@ -396,7 +397,12 @@ def c_strings(texts) -> list:
     return [ffi_new("char[]", c_string(s)) for s in texts]
 
 
-# ---- devices
+# ---- devices: (type, index), or both packed into one number, the type in the upper half
+
+_DEVICES = {number: name for name, number in _enums.DEVICE_TYPE.items()}
+_INDEX_BITS = 32
+_INDEX_MASK = (1 << _INDEX_BITS) - 1
+_CURRENT = -1  # the index that means whichever CUDA device is current
 
 
 def device_parts(d) -> tuple[int, int]:
@@ -404,15 +410,8 @@ def device_parts(d) -> tuple[int, int]:
         return 0, 0
     if not isinstance(d, device):
         d = device(d)
-    # -1: whichever CUDA device is current.
-    index = -1 if d.index is None and d.type == "cuda" else d.index or 0
+    index = _CURRENT if d.index is None and d.type == "cuda" else d.index or 0
     return _enums.DEVICE_TYPE[d.type], index
-
-
-_DEVICES = {number: name for name, number in _enums.DEVICE_TYPE.items()}
-
-
-_CURRENT = 0xFFFFFFFF  # -1: whichever CUDA device is current
 
 
 def device_from(packed: int) -> device:
@@ -423,8 +422,8 @@ def device_from(packed: int) -> device:
 
 @functools.cache
 def device_at(packed: int) -> device:
-    name, index = _DEVICES[packed >> 32], packed & 0xFFFFFFFF
-    return device(name, None if name == "cpu" or index == _CURRENT else index)
+    name, index = _DEVICES[packed >> _INDEX_BITS], packed & _INDEX_MASK
+    return device(name, None if name == "cpu" or index == _CURRENT & _INDEX_MASK else index)
 
 
 # ---- what the library keeps: functions it will call, memory it looks at
