@@ -203,10 +203,6 @@ def _join(c: str, name: str) -> str:
     return c + name if c.endswith("*") else f"{c} {name}"
 
 
-def _pointer(c: str) -> str:
-    return c + ("*" if c.endswith("*") else " *")
-
-
 def passed(a: Slot, value: str) -> list[str]:
     """The machine layer's arguments for `a`, which is the expression `value`."""
     key = a.kind.key
@@ -278,7 +274,7 @@ class _Printer:
     def comment(self) -> str:
         names = [f"{a.name}: {_kind_text(a.kind)}" for a in self.required]
         names += [
-            f".{o.name}: {_kind_text(o.kind)} = {_default_text(o.argument)}" for o in self.options
+            f".{o.name}: {_kind_text(o.kind)} = {o.argument.default_text}" for o in self.options
         ]
         names += [f".{r.name}: where this result goes" for r in self.others]
         lines = textwrap.wrap(
@@ -289,7 +285,7 @@ class _Printer:
 
     def struct(self) -> str:
         members = [self.since(o, f"  {_join(c_type(o.kind), o.name)};") for o in self.options]
-        members += [f"  {_join(_pointer(self.result_type(r)), r.name)};" for r in self.others]
+        members += [f"  {_join(cabi.pointer(self.result_type(r)), r.name)};" for r in self.others]
         return "\n".join(["typedef struct {", *members, f"}} T_{self.short}_options;"])
 
     def defaults(self) -> str:
@@ -459,9 +455,3 @@ def _kind_text(kind: Kind) -> str:
         + (f"[{kind.count or ''}]" if kind.list else "")
         + ("?" if kind.optional else "")
     )
-
-
-def _default_text(a: Argument) -> str:
-    if a.default is None:
-        return "absent"
-    return str(a.default).lower() if isinstance(a.default, bool) else str(a.default)

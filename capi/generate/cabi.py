@@ -60,7 +60,8 @@ def type_name(kind: Kind) -> str:
     return f"dt_{kind.name or kind.base}"
 
 
-def _pointer(c: str) -> str:
+def pointer(c: str) -> str:
+    """A pointer to a C type."""
     return c + ("*" if c.endswith("*") else " *")
 
 
@@ -71,7 +72,7 @@ def argument(a: Argument) -> list[Parameter]:
         return [Parameter(t.format(c), a.name + suffix) for t, suffix in _PARTS[kind.base]]
     plain = _PLAIN[kind.base].format(c)
     if kind.list:
-        const = "dt_tensor *const *" if kind.base == "tensor" else _pointer(f"const {plain}")
+        const = "dt_tensor *const *" if kind.base == "tensor" else pointer(f"const {plain}")
         const = "const char *const *" if kind.base == "str" else const
         return [Parameter(const, a.name), Parameter("int64_t", a.name + "_n")]
     if kind.optional and kind.base in ("i64", "f64", "bool"):
@@ -83,12 +84,12 @@ def result(r: Argument) -> list[Parameter]:
     """The C out-parameters of one result."""
     kind = r.kind
     if kind.key in _CARRIERS:
-        return [Parameter(_pointer(_CARRIERS[kind.key]), r.name)]
+        return [Parameter(pointer(_CARRIERS[kind.key]), r.name)]
     if kind.key in ("i64[]", "f64[]"):
         parts = ((_PLAIN[kind.base] + " *", ""), ("int64_t", "_capacity"), ("int64_t *", "_n"))
         return [Parameter(t, r.name + suffix) for t, suffix in parts]
     value = Argument(r.name, dataclasses.replace(kind, optional=False))
-    return [Parameter(_pointer(t), name) for t, name in argument(value)]
+    return [Parameter(pointer(t), name) for t, name in argument(value)]
 
 
 def parameters(f: Function | Callback) -> list[Parameter]:

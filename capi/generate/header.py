@@ -265,19 +265,13 @@ def _function(f: Function) -> str:
     lines = [f.doc]
     for a in f.args:
         written = " Written." if a.kind.mutable else ""
-        default = f" PyTorch's default: {_default_text(a)}." if a.has_default else ""
+        default = f" PyTorch's default: {a.default_text}." if a.has_default else ""
         lines.append(f"@param {a.name} {a.doc}{written}{default}")
     if f.returns:
         lines.append(f"@return {f.returns}")
     lines += [f"@throws {e}" for e in f.errors]
     text = f"{_comment(lines)}\n{cabi.prototype(f, 'DT_MUST_CHECK DT_API ', ' DT_NOEXCEPT')}\n"
     return gated(text, f.since)
-
-
-def _default_text(a: Argument) -> str:
-    if a.default is None:
-        return "absent"
-    return str(a.default).lower() if isinstance(a.default, bool) else str(a.default)
 
 
 def _wrap(line: str) -> str:

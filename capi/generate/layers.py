@@ -21,6 +21,7 @@ from .model import (
     PythonLayer,
     SchemaError,
     Tensor,
+    refuse_keys,
 )
 
 _KEYS = {
@@ -102,12 +103,6 @@ def _forward(row: dict) -> str:
     if ("header" in row) == ("forward" in row):
         raise SchemaError("a layer has a forward, or a header with its class")
     return row.get("forward", "none")
-
-
-def refuse_keys(row: dict, known: set[str]) -> None:
-    unknown = set(row) - known
-    if unknown:
-        raise SchemaError(f"unknown key '{sorted(unknown)[0]}'")
 
 
 def checks(rows: list[list[str]]) -> tuple[Check, ...]:

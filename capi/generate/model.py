@@ -13,6 +13,13 @@ from dataclasses import dataclass, field, replace
 from . import expr
 from .expr import SchemaError as SchemaError
 
+
+def refuse_keys(row: dict, known: set[str]) -> None:
+    """A row has no keys but these."""
+    if unknown := set(row) - known:
+        raise SchemaError(f"unknown key '{min(unknown)}'")
+
+
 # Every kind of argument that may cross the C API; `Kind.key` is one of these. A generator module
 # holds one table with these keys and raises KeyError for a kind it forgot: nothing is skipped.
 ARGUMENT_KINDS = (
@@ -77,6 +84,13 @@ class Argument:
     keyword_only: bool = False  # after `*` in the signature
     since: int = 0  # of an options struct's field: the API level that added it
     python_only: bool = False  # PyTorch takes it, other languages leave it out
+
+    @property
+    def default_text(self) -> str:
+        """The default, as a reader of the C API sees it."""
+        if self.default is None:
+            return "absent"
+        return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from .model import (
     Schema,
     SchemaError,
     Statement,
+    refuse_keys,
 )
 
 _KEYS = {
@@ -32,7 +33,7 @@ HELPERS = ("attend", "chain", "decoder_block", "norm_relu", "past", "places")
 
 
 def parse_network(names, file: dict, name: str, row: dict, document) -> Network:
-    layers.refuse_keys(row, _KEYS)
+    refuse_keys(row, _KEYS)
     args = signature.parse_arguments(row["sig"].strip()[1:-1], names)
     inputs = signature.parse_arguments(row.get("inputs", "input: tensor"), names)
     docs, shared = row.get("args", {}), file.get("args", {})
@@ -64,7 +65,7 @@ def parse_network(names, file: dict, name: str, row: dict, document) -> Network:
 
 def parse_model(names, stem: str, file: dict, name: str, row: dict, document):
     """(Model, Options, constructor) of a row."""
-    layers.refuse_keys(row, _MODEL_KEYS)
+    refuse_keys(row, _MODEL_KEYS)
     args = signature.parse_arguments(row["sig"].strip()[1:-1], names)
     args = document(args, row.get("args", {}), file.get("args", {}))
     model = Model(name, row["doc"], args, row["make"])

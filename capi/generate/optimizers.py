@@ -25,6 +25,7 @@ from .model import (
     SchemaError,
     Setting,
     State,
+    refuse_keys,
 )
 from .text import GENERATED
 
@@ -40,9 +41,7 @@ _RATE = "lr"  # the setting that may be a tensor
 
 
 def parse_optimizer(schema: Schema, file: dict, name: str, row: dict) -> Optimizer:
-    unknown = set(row) - _KEYS
-    if unknown:
-        raise SchemaError(f"unknown key '{sorted(unknown)[0]}'")
+    refuse_keys(row, _KEYS)
     base = schema.optimizers[row["kind_of"]] if "kind_of" in row else None
     inherited = {s.name: s.doc for s in base.settings} if base else {}
     docs = {**file.get("args", {}), **inherited, **row.get("args", {})}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import expr, layers, signature
-from .model import Argument, Function, Kind, Schedule, Schema, SchemaError
+from .model import Argument, Function, Kind, Schedule, Schema, SchemaError, refuse_keys
 from .text import GENERATED, check
 
 _KEYS = {
@@ -28,8 +28,7 @@ _OF_LISTS = {"count", "passed"}
 
 
 def parse_schedule(names, file: dict, name: str, row: dict, document) -> Schedule:
-    if unknown := set(row) - _KEYS:
-        raise SchemaError(f"unknown key '{min(unknown)}'")
+    refuse_keys(row, _KEYS)
     args = signature.parse_arguments(row["sig"].strip()[1:-1], names)
     args = document(args, row.get("args", {}), file.get("args", {}))
     if odd := [a.name for a in args if a.kind.key not in _TYPES]:

@@ -26,6 +26,7 @@ from .model import (
     Options,
     Schema,
     SchemaError,
+    refuse_keys,
 )
 
 _TABLES = {
@@ -133,12 +134,6 @@ def _add(table: dict, name: str, value) -> None:
     table[name] = value
 
 
-def _refuse_unknown(row: dict, known: set[str]) -> None:
-    unknown = set(row) - known
-    if unknown:
-        raise SchemaError(f"unknown key '{sorted(unknown)[0]}'")
-
-
 def _document(args, docs: dict, shared: dict) -> tuple[Argument, ...]:
     """Gives each argument its sentence: the row's own, or the one that the file's rows share."""
     unused = set(docs) - {a.name for a in args}
@@ -150,7 +145,7 @@ def _document(args, docs: dict, shared: dict) -> tuple[Argument, ...]:
 
 
 def _parse_enum(schema, names, stem, file, name, row) -> None:
-    _refuse_unknown(row, {"doc", "values", "core", "zero", "reserved", "since"})
+    refuse_keys(row, {"doc", "values", "core", "zero", "reserved", "since"})
     since = row.get("since", 1)
     values = tuple(
         EnumValue(value, number, doc, *(level or [since]))
@@ -168,13 +163,13 @@ def _parse_dtype(schema, names, stem, file, name, row) -> None:
 
 
 def _parse_handle(schema, names, stem, file, name, row) -> None:
-    _refuse_unknown(row, {"doc", "core", "header", "since"})
+    refuse_keys(row, {"doc", "core", "header", "since"})
     doc, since = row.get("doc", ""), row.get("since", 1)
     _add(schema.handles, name, Handle(name, doc, row["core"], row["header"], since))
 
 
 def _parse_options(schema, names, stem, file, name, row) -> None:
-    _refuse_unknown(row, {"doc", "fields", "args", "since"})
+    refuse_keys(row, {"doc", "fields", "args", "since"})
     fields = tuple(signature.parse_argument(text, names) for text in row["fields"])
     fields = _document(fields, row.get("args", {}), file.get("args", {}))
     since = row.get("since", 1)
@@ -184,7 +179,7 @@ def _parse_options(schema, names, stem, file, name, row) -> None:
 
 
 def _parse_callback(schema, names, stem, file, name, row) -> None:
-    _refuse_unknown(row, {"doc", "sig", "args", "since", "during"})
+    refuse_keys(row, {"doc", "sig", "args", "since", "during"})
     args, results, _ = signature.parse_signature(row["sig"], names)
     args = _document(args, row.get("args", {}), file.get("args", {}))
     since, during = row.get("since", 1), row.get("during", False)
@@ -193,7 +188,7 @@ def _parse_callback(schema, names, stem, file, name, row) -> None:
 
 
 def _parse_c(schema, names, stem, file, name, row) -> None:
-    _refuse_unknown(row, {"returns", "args", "doc", "since"})
+    refuse_keys(row, {"returns", "args", "doc", "since"})
     function = CFunction(
         name, row["returns"], tuple(row.get("args", [])), row.get("doc", ""), row.get("since", 1)
     )
@@ -204,14 +199,14 @@ _CALL_KEYS = ("out", "in", "ints", "floats")
 
 
 def _parse_call(schema, names, stem, file, name, row) -> None:
-    _refuse_unknown(row, {"doc", *_CALL_KEYS})
+    refuse_keys(row, {"doc", *_CALL_KEYS})
     _add(schema.calls, name, _call(names, stem, name, row))
 
 
 def _parse_kernel(schema, names, stem, file, name, row) -> None:
     """A row has a call of its own, or names one that several kernels share."""
     own = {"doc", "call", "workspace", "narrow", "updates", "index_error", "index_raises"}
-    _refuse_unknown(row, own | set(_CALL_KEYS))
+    refuse_keys(row, own | set(_CALL_KEYS))
     if "call" not in row:
         _add(schema.calls, name, _call(names, stem, name, row))
     elif row["call"] not in schema.calls or set(_CALL_KEYS) & set(row):
@@ -259,7 +254,7 @@ def _call_number(text: str, kind: str, names) -> CallNumber:
 
 
 def _parse_function(schema, names, stem, file, name, row) -> None:
-    _refuse_unknown(row, _FUNCTION_KEYS)
+    refuse_keys(row, _FUNCTION_KEYS)
     row = _Row({**file.get("defaults", {}), **row})
     all_args, results, inplace = signature.parse_signature(row["sig"], names)
     if row.get("public", True):
