@@ -4,12 +4,15 @@ namespace dt {
 
 int64_t count_elements(IntList sizes) {
   int64_t n = 1;
+  bool overflows = false;
   for (int64_t size : sizes) {
     DT_CHECK(size >= 0, kRuntimeError, "Trying to create tensor with negative dimension ", size,
              ": ", sizes);
-    DT_CHECK(!__builtin_mul_overflow(n, size, &n), kRuntimeError,
-             "Storage size calculation overflowed with sizes=", sizes);
+    // A size of 0 may come behind those whose product is too large.
+    overflows = size != 0 && (overflows || __builtin_mul_overflow(n, size, &n));
+    if (size == 0) n = 0;
   }
+  DT_CHECK(!overflows, kRuntimeError, "Storage size calculation overflowed with sizes=", sizes);
   return n;
 }
 
@@ -17,9 +20,9 @@ Dims contiguous_strides(IntList sizes) {
   Dims strides(static_cast<int>(sizes.size()), 1);
   int64_t stride = 1;
   for (int d = strides.size() - 1; d >= 0; --d) {
+    DT_CHECK(stride > 0, kRuntimeError, "Stride calculation overflowed with sizes=", sizes);
     strides[d] = stride;
-    // Unsigned: a tensor without elements may have sizes whose product overflows.
-    if (sizes[d] > 1) stride = static_cast<int64_t>(uint64_t(stride) * uint64_t(sizes[d]));
+    if (sizes[d] > 1 && __builtin_mul_overflow(stride, sizes[d], &stride)) stride = 0;
   }
   return strides;
 }

@@ -450,3 +450,43 @@ def test_layers_of_another_dtype(call, dtype, agree):
 def test_tensors_are_called_by_their_type(text, refusals):
     mine, theirs = refusals(lambda t: eval(text, {"t": t}), TypeError)
     assert mine == theirs
+
+
+@pytest.mark.parametrize("dtype", ["", ", dtype=t.float32", ", dtype=t.int64"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        "[1, [2]]", "[1.0, [2]]", "[True, [2]]", "[1, (2,)]", "[1, 2.0, [2]]", "[[1, [2]]]", "[[1], [[2]]]", "[[1], 2]",
+        "[[1], [2, 3]]", "[1, 'a']", "[1, None]", "[1, {}]", "[[1, 2], 'ab']", "'a'",
+        "(lambda z: z.append(z) or z)([0])",
+    ],
+)  # fmt: skip
+def test_lists_of_what_are_no_numbers(data, dtype, refusals):
+    if "lambda" in data and dtype:
+        return  # PyTorch looks for lists within themselves where it infers the dtype
+    mine, theirs = refusals(
+        lambda t: eval(f"t.tensor({data}{dtype})", {"t": t}), TypeError, ValueError, RuntimeError
+    )
+    assert mine == theirs
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t.Tensor(t.ones(1), device='cpu')", "t.FloatTensor(t.ones(1), device='cpu')",
+        "t.nn.utils.rnn.pack_padded_sequence(t.zeros(0, 1, 2), t.ones(2, 2))",
+        "t.nn.utils.rnn.pack_padded_sequence(t.zeros(0), t.ones(2))",
+        "t.empty(0, 4, 2**61)", "t.zeros(2, 2**62, 0, 4)", "t.empty(1).resize_(0, 4, 2**61)",
+        "t.zeros(0).view(0, 4, 2**61)", "t.tensor([[t.ones(3).numpy(), 1.5]])",
+    ],
+)  # fmt: skip
+def test_what_is_looked_at_first(text, refusals):
+    mine, theirs = refusals(lambda t: eval(text, {"t": t}), RuntimeError, TypeError)
+    sentence = re.sub(r"^\w+: | with sizes=.*", "", mine[1])
+    assert mine[0] is theirs[0] and sentence == re.sub(" +", " ", theirs[1])
+
+
+def test_sizes_behind_which_there_is_none(both):
+    """Their product is too large, but for the 0 that comes last."""
+    ours, theirs = both(lambda t: t.empty(4, 2**61, 0).stride())
+    assert ours == theirs

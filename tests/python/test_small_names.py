@@ -573,3 +573,19 @@ def test_ends_that_require_grad(both, same, name):
         return y
 
     same(*both(run))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16", "int16", "bool"])
+def test_size_of_an_element(both, dtype):
+    ours, theirs = both(lambda t: t._utils._element_size(getattr(t, dtype)))
+    assert ours == theirs
+
+
+def test_size_of_an_element_of_none(refusals):
+    ours, theirs = refusals(lambda t: t._utils._element_size(None), RuntimeError)
+    assert ours == theirs
+
+
+def test_warning_of_changed_sources(both):
+    ours, theirs = both(lambda t: t.serialization.SourceChangeWarning.__mro__[1:])
+    assert ours == theirs

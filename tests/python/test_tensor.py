@@ -42,7 +42,7 @@ def test_tensor_keeps_large_integers():
     ("data", "error"),
     [
         ([[1], [2, 3]], ValueError),
-        ([1, [2]], ValueError),
+        ([1, [2]], TypeError),
         ("text", TypeError),
         ([None], RuntimeError),
     ],

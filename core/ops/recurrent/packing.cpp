@@ -131,11 +131,11 @@ Tensor pad_sequence(TensorList sequences, bool batch_first, double padding_value
 
 PackedParts pack_padded_sequence(const Tensor& input, const Tensor& lengths, bool batch_first,
                                  bool enforce_sorted) {
+  check_not_empty(input);
   const Tensor whole = to_dtype(lengths, kIndexDType);
   check_lengths(whole);
   const Numbers given = ints_of(whole);
   const int64_t batch = input.size(batch_first ? 0 : 1), steps = input.size(batch_first ? 1 : 0);
-  check_not_empty(input);
   check_padded_lengths(given, batch, steps);
   const Tensor rows = reshape(input, with_sizes_of({batch * steps}, input, 2));
   return pack(rows, given, enforce_sorted, [=](int64_t sequence, int64_t step) {

@@ -334,6 +334,8 @@ def _from_values(data, dtype):
     flat = _flatten(data, shape, kinds)
     own = None
     if not kinds <= _PLAIN:
+        if isinstance(data, list) and any(v is data for v in data):
+            raise TypeError("new(): self-referential lists are incompatible")
         flat = [_number(v) for v in flat]
         own = _promoted(kinds) if dtype is None else None
     kind = _kind(flat, own or dtype)
@@ -408,9 +410,10 @@ def _flatten(data, shape: list[int], kinds: set, dim: int = 0) -> list:
     """The numbers in row-major order. `kinds` collects their types, or the dtypes of their own."""
     if not shape:
         data, shape = [data], [1]
-    if not hasattr(data, "__len__") or len(data) != shape[dim]:
-        got = len(data) if hasattr(data, "__len__") else "not a sequence"
-        raise ValueError(f"expected sequence of length {shape[dim]} at dim {dim} (got {got})")
+    if not hasattr(data, "__len__"):
+        raise TypeError("not a sequence")
+    if len(data) != shape[dim]:
+        raise ValueError(f"expected sequence of length {shape[dim]} at dim {dim} (got {len(data)})")
     if dim < len(shape) - 1:
         return [v for row in data for v in _flatten(row, shape, kinds, dim + 1)]
     if hasattr(data, "tolist"):
@@ -432,20 +435,28 @@ def _kind(flat, dtype):
     kinds = set(map(type, flat))
     if kinds <= {bool} and kinds:
         return bool_
-    for k in kinds:
-        if not issubclass(k, (bool, int, float)):
-            raise _not_a_number(k)
     if dtype is not None:
         dtype = DTYPE.value(DTYPE[dtype])
+    for k in kinds:
+        if not issubclass(k, (bool, int, float)):
+            raise _not_a_number(k, kinds, dtype if len(flat) > 1 else None)
     is_float = dtype is not None and dtype.is_floating_point
     if kinds and all(issubclass(k, int) for k in kinds) and not is_float:
         return int64
     return dtype if is_float else _ops.get_default_dtype()
 
 
-def _not_a_number(kind: type) -> Exception:
-    if issubclass(kind, (list, tuple)):
-        return ValueError("expected nested sequences of equal lengths")
-    if issubclass(kind, str):
-        return TypeError("new(): invalid data type 'str'")
-    return RuntimeError(f"Could not infer dtype of {kind.__name__}")
+def _not_a_number(kind: type, kinds: set, dtype) -> Exception:
+    """Why what is of that kind is refused among numbers of these kinds, which are to be of the dtype if there is
+    one."""
+    name, is_list = kind.__name__, issubclass(kind, (list, tuple))
+    if dtype is None and issubclass(kind, str):
+        return TypeError(f"new(): invalid data type '{name}'")
+    if dtype is None and not is_list:
+        return RuntimeError(f"Could not infer dtype of {name}")
+    is_float = dtype.is_floating_point if dtype is not None else float in kinds
+    return TypeError(
+        f"must be real number, not {name}"
+        if is_float
+        else f"'{name}' object cannot be interpreted as an integer"
+    )

@@ -15,7 +15,8 @@ def construct(kind: dtype, where, data: tuple, named: dict):
     a device, and the data or the size."""
     from ._creation import tensor
 
-    where = _device_of(where, named.pop("device", None))
+    device_given = named.pop("device", None)
+    where = _device_of(where, device_given)
     if not data and "size" in named:
         data = (Size(named.pop("size")),)
     elif not data and "data" in named:
@@ -29,6 +30,11 @@ def construct(kind: dtype, where, data: tuple, named: dict):
     if hasattr(values, "_elements"):
         values = _elements_of(values, kind)
     if isinstance(values, TensorBase):
+        if device_given is not None:
+            raise RuntimeError(
+                "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported. "
+                "Use torch.tensor(...) or torch.as_tensor(...) instead."
+            )
         if values.dtype is not kind:
             raise TypeError(f"expected a tensor of dtype {kind} (got {values.dtype})")
         return _ops.to(_ops.detach(values), where)

@@ -1,8 +1,10 @@
-"""Tensors in one line of memory, as programs that add up gradients themselves send them."""
+"""PyTorch's inner helpers that programs call: tensors in one line of memory, as those that add up gradients
+themselves send them, and the size of an element."""
 
 from __future__ import annotations
 
 from . import _ops
+from ._types import dtype as _dtype
 
 __all__: list[str] = []
 
@@ -19,3 +21,10 @@ def _unflatten_dense_tensors(flat, tensors) -> tuple:
         begin, end = end, end + x.numel()
         parts.append(flat[begin:end].view(x.shape))
     return tuple(parts)
+
+
+def _element_size(dtype) -> int:
+    """The bytes of an element."""
+    if not isinstance(dtype, _dtype):
+        raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
+    return dtype.itemsize

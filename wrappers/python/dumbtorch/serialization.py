@@ -27,6 +27,10 @@ _MAGIC = 0x1950A86A20F9469CFC6C  # files before PyTorch 1.6 begin with it
 _LEGACY_PROTOCOL = 1001
 
 
+class SourceChangeWarning(Warning):
+    """PyTorch's warning that the source of a class has changed since its pickle was written; nobody looks here."""
+
+
 # ---- which classes a file may name
 
 
