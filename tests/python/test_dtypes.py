@@ -376,3 +376,18 @@ def test_integer_division_at_the_edges(op, name):
         assert divide(x, b).tolist() == [wrapped(a, b) for a in numbers]
     for a in numbers:
         assert divide(a, y).tolist() == [wrapped(a, b) for b in divisors]
+
+
+def test_dtype_of_addr(both):
+    """That which all three promote to, also where a bool is multiplied by a number."""
+    names = ["float32", "float64", "float16", "int64", "int32", "int8", "uint8", "bool"]
+
+    def run(t):
+        made = [t.ones(2, dtype=getattr(t, name)) for name in names]
+        return {
+            (a, b, c): str(t.addr(x.expand(2, 2), y, z).dtype)
+            for (a, x), (b, y), (c, z) in itertools.product(zip(names, made, strict=True), repeat=3)
+        }
+
+    ours, theirs = both(run)
+    assert ours == theirs

@@ -145,3 +145,79 @@ def test_gradients_are_off():
             t.autograd.gradcheck(lambda x: x**2, data(t))
     with dt.no_grad(), pytest.raises(RuntimeError, match="gradients are off"):
         dt.autograd.gradgradcheck(lambda x: x**2, data(dt))
+
+
+MORE = {
+    "batched": lambda t, c, cc: c(
+        lambda x, y: (x * y, y.sin()), (data(t), data(t)), check_batched_grad=True
+    ),
+    "forward": lambda t, c, cc: c(
+        lambda x, y: (x * y, y.sin()), (data(t), data(t)), check_forward_ad=True
+    ),
+    "forward and batched": lambda t, c, cc: c(
+        lambda x: x.sum() * x, data(t), check_forward_ad=True, check_batched_forward_grad=True
+    ),
+    "batched without forward": lambda t, c, cc: c(
+        lambda x: x, data(t), check_batched_forward_grad=True
+    ),
+    "batched without backward": lambda t, c, cc: c(
+        lambda x: x, data(t), check_backward_ad=False, check_batched_grad=True, check_forward_ad=True
+    ),
+    "nothing": lambda t, c, cc: c(lambda x: x, data(t), check_backward_ad=False),
+    "forward alone": lambda t, c, cc: c(
+        lambda x: x * x[:1], data(t), check_backward_ad=False, check_forward_ad=True
+    ),
+    "numbers and constants": lambda t, c, cc: c(
+        lambda x, k: (x.unbind(k)[0], x.detach(), x * 2), (data(t), 0), check_batched_grad=True
+    ),
+    "no elements": lambda t, c, cc: c(
+        lambda x: x[:0] * 2, data(t), check_batched_grad=True, check_forward_ad=True
+    ),
+    "second": lambda t, c, cc: cc(
+        lambda x, y: (x * y, y.sin()), (data(t), data(t)), check_batched_grad=True, check_fwd_over_rev=True
+    ),
+    "second with weights": lambda t, c, cc: cc(
+        lambda x: x**3, data(t), data(t, 0.5, 2.0), check_fwd_over_rev=True
+    ),
+    "second forward alone": lambda t, c, cc: cc(
+        lambda x: x**3, data(t), check_rev_over_rev=False, check_undefined_grad=False, check_fwd_over_rev=True
+    ),
+    "undefined without reverse": lambda t, c, cc: cc(
+        lambda x: x, data(t), check_rev_over_rev=False, check_fwd_over_rev=True
+    ),
+    "second of nothing": lambda t, c, cc: cc(lambda x: x, data(t), check_rev_over_rev=False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", MORE)
+def test_more_checks(both, case):
+    def run(t):
+        try:
+            return MORE[case](t, t.autograd.gradcheck, t.autograd.gradgradcheck)
+        except Exception as error:
+            return type(error).__name__, str(error)
+
+    ours, theirs = both(run)
+    assert ours == theirs
+
+
+def test_products_that_disagree():
+    """The function is another one where no gradient is asked for."""
+    with pytest.raises(RuntimeError, match="mismatch for output 0 with respect to input 0"):
+        dt.autograd.gradcheck(
+            lambda x: x * 2 if dt.is_grad_enabled() else x * 3,
+            data(dt),
+            check_backward_ad=False,
+            check_forward_ad=True,
+        )
+
+
+def test_batches_that_disagree():
+    """The backward gives something else each time."""
+    from dumbtorch.autograd._more_checks import Checks
+
+    calls = []
+    function = own(dt, lambda g, x: calls.append(0) or g * len(calls))
+    checks = Checks(function, (data(dt),), 1e-6, {"atol": 1e-5, "rtol": 1e-3})
+    with pytest.raises(RuntimeError, match="For output 0 and input 0.*batched gradient"):
+        checks.check_batched_gradients()

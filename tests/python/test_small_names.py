@@ -481,15 +481,12 @@ def test_old_names_of_arguments(both):
     assert mine == theirs
 
 
-def test_gradcheck_without_forward_mode():
+def test_gradcheck_of_sparse_tensors():
     x = dt.ones(2, dtype=dt.float64, requires_grad=True)
     check = dt.autograd.gradcheck
-    assert check(lambda x: x * x, x, check_grad_dtypes=True) and check(
-        lambda x: x, x, check_backward_ad=False
-    )
-    for name in ("check_forward_ad", "check_batched_grad", "check_batched_forward_grad", "masked"):
-        with pytest.raises(NotImplementedError, match="gradcheck"):
-            check(lambda x: x * x, x, **{name: True})
+    assert check(lambda x: x * x, x, check_grad_dtypes=True)
+    with pytest.raises(NotImplementedError, match="gradcheck"):
+        check(lambda x: x * x, x, masked=True)
 
 
 def test_events_of_this_process():

@@ -49,8 +49,8 @@ Tensor addr(const Tensor& input, const Tensor& vec1, const Tensor& vec2, const S
   }
   const Tensor left = to_dtype(vec1, dtype);
   const Tensor y = to_dtype(outer(alpha.to_double() == 1 ? left : mul(left, alpha), vec2), dtype);
-  const Tensor total =
-      adds ? add(mul(addend.detach(), beta), y.detach()) : in_order_of(addend, y.detach());
+  const Tensor total = adds ? add(mul(to_dtype(addend.detach(), dtype), beta), y.detach())
+                            : in_order_of(addend, y.detach());
   return record("AddrBackward0", total, {addend, y}, [beta](BackwardCall& b) {
     if (b.wants(0)) b.results[0] = beta.to_double() == 1 ? b.grad() : mul(b.grad(), beta);
     if (b.wants(1)) b.results[1] = b.grad();

@@ -1,4 +1,5 @@
-"""gradcheck: compares gradients with finite differences. The comparison is the library's (core/ops/gradcheck.cpp)."""
+"""gradcheck: compares gradients with finite differences. The comparison is the library's (core/ops/gradcheck.cpp);
+that of products with a Jacobian, and of gradients for several weights at once, is _more_checks.py's."""
 
 from __future__ import annotations
 
@@ -32,14 +33,25 @@ def gradcheck(
 
     Inputs that require grad should be float64; the function must give the same result for the same
     inputs. Gradients always have their tensor's dtype; `check_undefined_grad` and `fast_mode` change
-    nothing, and forward mode, batches of gradients and sparse tensors are refused.
+    nothing, and sparse tensors are refused. `check_forward_ad` asks for products of the Jacobian with
+    random vectors, as torch.func.jvp makes them.
     """
-    _refuse(check_forward_ad or check_batched_forward_grad or check_batched_grad or masked)
-    if not check_backward_ad:
-        return True
+    _refuse(masked)
+    _require(
+        check_forward_ad or check_backward_ad,
+        "Expected at least one of check_forward_ad or check_backward_ad to be True",
+    )
+    _require(
+        check_backward_ad or not check_batched_grad,
+        "Setting check_batched_grad=True requires check_backward_ad to be True",
+    )
+    _require(
+        check_forward_ad or not check_batched_forward_grad,
+        "Setting check_batched_forward_grad=True requires check_forward_ad to be True",
+    )
     inputs = _tuple(inputs)
     _warn_of_rounding(inputs)
-    return _ops.gradcheck(
+    if check_backward_ad and not _ops.gradcheck(
         _closed(func, inputs),
         _tensors(inputs),
         eps=eps,
@@ -47,7 +59,25 @@ def gradcheck(
         rtol=rtol,
         nondet_tol=nondet_tol,
         raise_exception=raise_exception,
-    )
+    ):
+        return False
+    if not (check_forward_ad or check_batched_grad):
+        return True
+    from ._more_checks import Checks
+
+    more = Checks(func, inputs, eps, {"atol": atol, "rtol": rtol})
+    try:
+        if check_forward_ad:
+            more.check_products()
+        if check_batched_forward_grad:
+            more.check_batched_products()
+        if check_batched_grad:
+            more.check_batched_gradients()
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
 
 
 def gradgradcheck(
@@ -70,13 +100,23 @@ def gradgradcheck(
     masked: bool = False,
 ) -> bool:
     """gradcheck of the gradient: whether second derivatives agree with finite differences."""
-    _refuse(check_fwd_over_rev or check_batched_grad or masked)
-    if not check_rev_over_rev:
-        return True
+    _refuse(masked)
+    _require(
+        check_fwd_over_rev or check_rev_over_rev,
+        "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True",
+    )
+    for name, is_asked_for in (
+        ("check_undefined_grad", check_undefined_grad),
+        ("check_batched_grad", check_batched_grad),
+    ):
+        _require(
+            check_rev_over_rev or not is_asked_for,
+            f"Setting {name}=True requires check_rev_over_rev to be True",
+        )
     inputs = _tuple(inputs)
     grad_outputs = () if grad_outputs is None else _tuple(grad_outputs)
     _warn_of_rounding((*inputs, *grad_outputs))
-    return _ops.gradgradcheck(
+    if check_rev_over_rev and not _ops.gradgradcheck(
         _closed(func, inputs),
         _tensors(inputs),
         grad_outputs,
@@ -86,14 +126,53 @@ def gradgradcheck(
         gen_non_contig_grad_outputs=gen_non_contig_grad_outputs,
         nondet_tol=nondet_tol,
         raise_exception=raise_exception,
+    ):
+        return False
+    if not (check_fwd_over_rev or check_batched_grad):
+        return True
+    gradient, arguments = _gradient_of(func, inputs, grad_outputs)
+    return gradcheck(
+        gradient,
+        arguments,
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
     )
+
+
+def _gradient_of(func, inputs: tuple, grad_outputs: tuple):
+    """The gradient of func as a function of the inputs and of what arrives at its outputs, and these."""
+    from . import enable_grad, grad
+    from ._more_checks import is_linked
+
+    outputs = [y for y in _tuple(func(*inputs)) if is_linked(y)]
+    weights = grad_outputs or tuple(_ops.randn_like(y).requires_grad_() for y in outputs)
+    linked = [i for i, x in enumerate(inputs) if is_linked(x)]
+
+    def gradient(*arguments):
+        xs, ws = list(arguments[: len(inputs)]), arguments[len(inputs) :]
+        with enable_grad():
+            for i in linked:
+                xs[i] = xs[i] if xs[i].requires_grad else xs[i].detach().requires_grad_()
+            ys = [y for y in _tuple(func(*xs)) if is_linked(y)]
+            found = grad(ys, [xs[i] for i in linked], ws, create_graph=True, allow_unused=True)
+        return tuple(g for g in found if g is not None)
+
+    return gradient, (*inputs, *weights)
 
 
 def _refuse(is_asked_for) -> None:
     if is_asked_for:
-        raise NotImplementedError(
-            "gradcheck: there is no forward mode, batch of gradients or sparse tensor to check"
-        )
+        raise NotImplementedError("gradcheck: there are no sparse tensors to check")
+
+
+def _require(condition: bool, sentence: str) -> None:
+    if not condition:
+        raise AssertionError(sentence)
 
 
 def _tuple(x) -> tuple:
