@@ -248,8 +248,9 @@ Tensor clip_grad_norm_(TensorList params, double max_norm, double norm_type,
   if (grads.empty()) return zeros({});
   const Tensor total = norm(stack(norms), norm_type);
   if (error_if_nonfinite) {
+    const bool is_whole = std::isfinite(norm_type) && std::floor(norm_type) == norm_type;
     DT_CHECK(std::isfinite(item(total).to_double()), kRuntimeError, "The total norm of order ",
-             norm_type,
+             norm_type, is_whole ? ".0" : "",  // as Python writes it
              " for gradients from `parameters` is non-finite, so it cannot be clipped. To disable "
              "this error and scale "
              "the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`");

@@ -1,5 +1,8 @@
 """Corners of autograd, as PyTorch's: generators in a grad mode, hooks that give something back, zeros with a graph."""
 
+import re
+import threading
+
 import dumbtorch as dt
 import pytest
 
@@ -165,3 +168,51 @@ def test_nodes_that_are_no_ops_have_pytorchs_names():
         return [(n.name(), type(n).__name__) for n in nodes], repr(written), repr(x.clone())
 
     assert names(dt) == names(torch)
+
+
+@pytest.mark.parametrize("shape", [(3,), (4, 2), (2, 3), (5, 2, 4)])
+def test_batches_of_gradients_of_another_shape(refusals, shape):
+    def run(t):
+        x = t.ones(2, 3, requires_grad=True)
+        t.autograd.grad(x * 2, x, t.ones(shape), is_grads_batched=True)
+
+    (kind, ours), (theirs_kind, theirs) = refusals(run, RuntimeError)
+    shapes = r"a shape of .* and output"  # PyTorch's lacks two dimensions
+    assert kind is theirs_kind and re.sub(shapes, "", ours) == re.sub(shapes, "", theirs)
+
+
+def test_whether_inference_mode_is_on(both):
+    def run(t):
+        seen, mode = [], t.inference_mode()
+
+        def look(*_):
+            seen.append((t.is_inference_mode_enabled(), t.is_grad_enabled()))
+            yield from range(1)
+
+        def note():
+            list(look())
+
+        def within():
+            note()
+            for _ in t.inference_mode()(look)():
+                note()
+            t.inference_mode(note)()
+            t.inference_mode(False)(note)()
+            thread = threading.Thread(target=note)
+            thread.start()
+            thread.join()
+
+        within()
+        with mode, t.inference_mode():
+            within()
+            with t.inference_mode(False), t.enable_grad():
+                within()
+            with t.no_grad():
+                within()
+        with t.no_grad(), mode.clone():
+            within()
+        note()
+        return seen
+
+    ours, theirs = both(run)
+    assert ours == theirs

@@ -199,3 +199,29 @@ def test_names_that_a_plain_forward_does_not_take(text, refusals):
 
     ours, theirs = refusals(run, TypeError)
     assert ours == theirs
+
+
+def test_old_names_of_functions(both):
+    """saved_variables, a call of the class's instance, and what vmap may ask for."""
+
+    def run(t):
+        class Double(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, grad):
+                with pytest.warns(DeprecationWarning, match="'saved_variables' is deprecated; use"):
+                    (x,) = ctx.saved_variables
+                return grad * x
+
+        x = t.full((2,), 3.0, requires_grad=True)
+        Double.apply(x).sum().backward()
+        with pytest.raises(RuntimeError, match="Legacy autograd function") as refusal:
+            Double()(x)
+        return x.grad.tolist(), Double.generate_vmap_rule, str(refusal.value)
+
+    ours, theirs = both(run)
+    assert ours == theirs

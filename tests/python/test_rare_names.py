@@ -3,6 +3,7 @@
 import copy
 import importlib
 import sys
+import warnings
 
 import dumbtorch as dt
 import numpy as np
@@ -522,3 +523,15 @@ def test_seeds_of_64_bits(both, seed):
 
     mine, theirs = both(run)
     assert mine == theirs
+
+
+@pytest.mark.parametrize("dtype", ["", ", dtype=t.float32", ", dtype=t.bool"])
+@pytest.mark.parametrize("name", ["tensor", "as_tensor", "asarray"])
+def test_storages_of_another_dtype(refusals, name, dtype):
+    def run(t):
+        eval(f"t.{name}(storage{dtype})", {"t": t, "storage": t.ones(2, dtype=t.int64).storage()})
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch's of typed storages
+        ours, theirs = refusals(run, RuntimeError)
+    assert ours == theirs

@@ -490,3 +490,14 @@ def test_sizes_behind_which_there_is_none(both):
     """Their product is too large, but for the 0 that comes last."""
     ours, theirs = both(lambda t: t.empty(4, 2**61, 0).stride())
     assert ours == theirs
+
+
+@pytest.mark.parametrize("order", [1, 2.0, 1.5, float("inf")])
+def test_order_of_a_norm_that_is_not_finite(order, refusals):
+    def run(t):
+        x = t.nn.Parameter(t.ones(2))
+        x.grad = t.full((2,), float("nan"))
+        t.nn.utils.clip_grad_norm_([x], 1.0, order, error_if_nonfinite=True)
+
+    mine, theirs = refusals(run, RuntimeError)
+    assert mine[1].endswith(theirs[1])

@@ -265,3 +265,32 @@ def test_running_product_written_since(numbers, both):
             y.sum().backward()
 
     both(run)
+
+
+def test_count_of_what_is_resized(both):
+    """It goes on where the memory is another one."""
+
+    def run(t):
+        x, counts = t.zeros(1), []
+        for size in ((1, 2), (3,), (3,), (9,), (2,)):
+            counts.append((x.add_(1)._version, x.resize_(size)._version))
+        return counts, x.resize_as_(t.ones(20))._version
+
+    ours, theirs = both(run)
+    assert ours == theirs
+
+
+def test_backward_of_what_was_resized(both):
+    """Also one whose new memory has been written as often as the old one."""
+
+    def run(t):
+        x = t.ones(2, requires_grad=True)
+        kept = t.ones(2).add_(1)
+        y = (x * kept).sum()
+        kept.resize_(5)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.backward()
+        return kept._version
+
+    ours, theirs = both(run)
+    assert ours == theirs

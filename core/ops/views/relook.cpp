@@ -52,7 +52,8 @@ const Tensor& resize_(const Tensor& self, IntList size) {
   check_resizable(self);
   count_bytes(size, self.offset() + n, self.dtype());  // names the sizes that were asked for
   const Tensor memory = moved(self, self.offset() + n);
-  self.detach_();  // from what it was a view of
+  memory.storage()->version() = self.version();  // the count goes on
+  self.detach_();                                // from what it was a view of
   self.set_look(make_alias(memory, size, contiguous_strides(size), self.offset()));
   ++self.impl()->autograd.relooked;
   self.bump_version();

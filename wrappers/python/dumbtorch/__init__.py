@@ -112,7 +112,6 @@ from ._functions import (  # noqa: E402
     fill,
     get_device_module,
     is_inference,
-    is_inference_mode_enabled,
     isin,
     range,
     tril_indices,
@@ -165,6 +164,7 @@ from .amp.autocast_mode import (  # noqa: E402
     set_autocast_enabled,
 )
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
+from .autograd.grad_mode import is_inference_mode_enabled  # noqa: E402
 from .nn.functional import conv_tbc  # noqa: E402
 from .random import (  # noqa: E402
     Generator,

@@ -89,7 +89,6 @@ from ._functions import empty_permuted as empty_permuted
 from ._functions import fill as fill
 from ._functions import get_device_module as get_device_module
 from ._functions import is_inference as is_inference
-from ._functions import is_inference_mode_enabled as is_inference_mode_enabled
 from ._functions import isin as isin
 from ._functions import range as range
 from ._functions import tril_indices as tril_indices
@@ -141,6 +140,7 @@ from .autograd import enable_grad as enable_grad
 from .autograd import inference_mode as inference_mode
 from .autograd import no_grad as no_grad
 from .autograd import set_grad_enabled as set_grad_enabled
+from .autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
 from .nn.functional import conv_tbc as conv_tbc
 from .random import Generator as Generator
 from .random import get_rng_state as get_rng_state

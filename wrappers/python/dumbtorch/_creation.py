@@ -16,7 +16,7 @@ from ._tensor_type import TensorBase, adopt, from_capsule, from_lists, from_memo
 from ._types import DTYPE, bool_, float32, float64, int64
 from ._types import device as Device
 from ._warning import warn_of_copy
-from .storage import UntypedStorage, memory_of
+from .storage import TypedStorage, UntypedStorage, memory_of
 
 
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
@@ -328,6 +328,8 @@ _FROM_LISTS = {list, tuple, *_PLAIN}
 
 def _from_values(data, dtype):
     """A tensor of the dtype that the kinds of the numbers give; `dtype` says which float."""
+    if isinstance(data, TypedStorage):
+        _check_storage(data, dtype or _ops.get_default_dtype())
     shape, kinds = _shape(data), set()
     if math.prod(shape) > _MANY:
         _ops.empty(shape, dtype=float64)  # an error before hours are spent on what no memory holds
@@ -349,6 +351,13 @@ def _from_values(data, dtype):
     size = packed.itemsize * len(packed)
     out = wrap(lib.py_from_data(ffi.from_buffer(packed), size, shape, len(shape), wide.number))
     return out if wide is (own or kind) else _ops.to(out, dtype=own or kind)
+
+
+def _check_storage(storage, dtype) -> None:
+    if storage.dtype is not dtype:
+        raise RuntimeError(
+            f"Expected a Storage of type {dtype.word} or an UntypedStorage, but got {storage.dtype.word}"
+        )
 
 
 def _number(x):

@@ -18,11 +18,6 @@ def is_inference(input):
     return input.is_inference()
 
 
-def is_inference_mode_enabled():
-    """False: inference_mode is no_grad."""
-    return False
-
-
 def compiled_with_cxx11_abi():
     """True: the library is C++17."""
     return True

@@ -108,6 +108,16 @@ def grad(
 
 def _batched(outputs, inputs, grad_outputs, create_graph, allow_unused, materialize_grads) -> tuple:
     """The gradients for each of a batch of gradients of the outputs, one after the other."""
+    weights = _gradients(grad_outputs, len(outputs))
+    for i, (g, y) in enumerate(zip(weights, outputs, strict=False)):
+        if g is not None and g.ndim and g.shape[1:] != y.shape:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
+                f"output, but a mismatch was detected: grad_output[{i}] has a shape of {g.shape} and output[{i}] has "
+                f"a shape of {y.shape}. If you only want some tensors in `grad_output` to be considered batched, "
+                "consider using vmap."
+            )
     rows = [
         grad(
             outputs, inputs, row, True, create_graph,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 
 from .. import _missing, _ops
 from .._tensor_type import Callback, TensorBase, own
@@ -34,6 +35,14 @@ class Context:
 
     @property
     def saved_tensors(self) -> tuple:
+        return self._saved
+
+    @property
+    def saved_variables(self) -> tuple:
+        """The old name of saved_tensors."""
+        warnings.warn(
+            "'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2
+        )
         return self._saved
 
     def save_for_forward(self, *tensors) -> None:
@@ -74,6 +83,15 @@ class Function(metaclass=FunctionMeta):
             (y,) = ctx.saved_tensors
             return grad * y
     """
+
+    generate_vmap_rule = False  # vmap calls the function for each entry, whatever this says
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
+            "function with static forward method. (Example: "
+            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+        )
 
     @staticmethod
     def forward(*args, **kwargs):

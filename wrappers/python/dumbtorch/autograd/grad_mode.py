@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 
 from .. import _missing, _ops
 from .._native import lib
@@ -32,16 +33,19 @@ class _GradMode:
 
     def __call__(self, function):
         """The function, run in this mode. Of a generator, only its own code is."""
-        mode = self._mode
         if _is_generator(function):
-            return _wrap_generator(function, mode)
+            return _wrap_generator(function, self._scope)
 
         @functools.wraps(function)
         def call(*args, **kwargs):
-            with _GradMode(mode):
+            with self._scope():
                 return function(*args, **kwargs)
 
         return call
+
+    def _scope(self):
+        """A context manager of this mode for one call."""
+        return _GradMode(self._mode)
 
 
 def _is_generator(function) -> bool:
@@ -53,21 +57,21 @@ def _is_generator(function) -> bool:
 _CO_GENERATOR = 0x20
 
 
-def _wrap_generator(function, mode: bool):
+def _wrap_generator(function, scope):
     @functools.wraps(function)
     def call(*args, **kwargs):
         generator = function(*args, **kwargs)
         step, argument = generator.send, None
         while True:
             try:
-                with _GradMode(mode):
+                with scope():
                     value = step(argument)
             except StopIteration as end:
                 return end.value
             try:
                 step, argument = generator.send, (yield value)
             except GeneratorExit:
-                with _GradMode(mode):
+                with scope():
                     generator.close()
                 raise
             except BaseException as error:
@@ -157,21 +161,46 @@ def is_multithreading_enabled() -> bool:
     return set_multithreading_enabled._enabled
 
 
+class _Inference(threading.local):
+    """Whether this thread is within an inference_mode."""
+
+    is_on = False
+
+
+_inference = _Inference()
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is within an inference_mode."""
+    return _inference.is_on
+
+
 class inference_mode(_GradMode):
-    """no_grad; its tensors are ordinary ones here."""
+    """no_grad, which is_inference_mode_enabled tells from others; its tensors are ordinary ones here."""
 
     def __new__(cls, mode=True):
         self = object.__new__(cls)
         if callable(mode):
-            _GradMode.__init__(self, False)
+            self.__init__()
             return self(mode)
         return self
 
     def __init__(self, mode=True):
-        enabled = bool(lib.py_is_grad_enabled()) if not mode else False
-        super().__init__(enabled)
+        super().__init__(not mode)
         self.mode = mode
+        self._within: list[bool] = []
+
+    def __enter__(self):
+        self._within.append(_inference.is_on)
+        _inference.is_on = bool(self.mode)
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        _inference.is_on = self._within.pop()
+        super().__exit__(*error)
 
     def clone(self):
         """Another one of its kind."""
         return type(self)(self.mode)
+
+    _scope = clone
