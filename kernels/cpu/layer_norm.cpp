@@ -34,10 +34,16 @@ void row_statistics(const T* x, int64_t rows, int64_t n, double eps, T* mean, T*
   const T count = static_cast<T>(n);
   T sum[kMostRows<T>], off[kMostRows<T>], squares[kMostRows<T>];
   const auto sum_of = [&](T(&sums)[kMostRows<T>], const auto& transform) {
-    sum_rows<T>(sums, rows, n, [&](int64_t k, int64_t first, int64_t some) {
-      return reduce_span_to_vector<Sum<T>>(x + k * n + first, some,
-                                           [&, k](auto v) { return transform(v, sum[k]); });
-    });
+    sum_rows<T>(
+        rows, n,
+        [&](int64_t k, int64_t first, int64_t some) {
+          const T* const row = x + k * n;
+          const T guess = sum[k];
+          return sum_terms<T>(first, some, [=](int64_t i, int64_t count) {
+            return Terms<T, 1>{transform(load_as<T>(row + i, count), guess)};
+          });
+        },
+        sums);
   };
   sum_of(sum, [](auto v, T) { return v; });
   for (int64_t k = 0; k < rows; ++k) sum[k] /= count;
@@ -56,9 +62,16 @@ void row_statistics(const T* x, int64_t rows, int64_t n, double eps, T* mean, T*
 template <class T>
 void row_rstds(const T* x, int64_t rows, int64_t n, double eps, T* rstd) {
   T squares[kMostRows<T>];
-  sum_rows<T>(squares, rows, n, [=](int64_t k, int64_t first, int64_t some) {
-    return reduce_span_to_vector<Sum<T>>(x + k * n + first, some, [](auto v) { return v * v; });
-  });
+  sum_rows<T>(
+      rows, n,
+      [=](int64_t k, int64_t first, int64_t some) {
+        const T* const row = x + k * n;
+        return sum_terms<T>(first, some, [=](int64_t i, int64_t count) {
+          const Vector<T> v = load_as<T>(row + i, count);
+          return Terms<T, 1>{v * v};
+        });
+      },
+      squares);
   for (int64_t k = 0; k < rows; ++k) {
     const auto mean = static_cast<double>(squares[k] / static_cast<T>(n));
     rstd[k] = static_cast<T>(1.0 / __builtin_sqrt(mean + eps));
@@ -100,10 +113,15 @@ int32_t forward(const dt_stream* stream, const calls::LayerNorm& call) {
 
 // ---- backward
 
+constexpr int64_t kColumns = 512;  // of sums over rows that are taken at a time
+
 // The sums over rows are taken in chunks of rows that the shape fixes; each chunk has a row of
-// scratch for either sum.
+// scratch for either sum. Of chunks of a few long rows the scratch would be as much as the rows:
+// then the rows are read again, some columns at a time.
 struct Chunks {
   int64_t rows, n, rows_per_chunk, chunks;
+
+  bool reads_again() const { return chunks > 1 && rows_per_chunk <= 4; }
 };
 
 inline Chunks make_chunks(const calls::LayerNormBackward& call) {
@@ -128,81 +146,76 @@ struct Gradients {
   const T* rstd;
   T* gx;          // or null
   bool adds;      // to what gx holds
-  T* sum_weight;  // the chunk's row of sums, or null
+  T* sum_weight;  // where sums over rows go, or null
   T* sum_bias;    // or null
 
   T center(int64_t r) const { return mean ? mean[r] : T(0); }
 };
 
-// Rows that are worked on together: each has two sums.
-template <class T>
-constexpr int64_t kRowsAtOnce = kMostRows<T> / 2;
-
 // gx = rstd * (h - mean(h) - xhat * mean(h * xhat)), where h = g * weight and xhat = (x - mean) *
-// rstd; without mean(h) where no mean was taken away. Of up to kRowsAtOnce rows.
+// rstd; without mean(h) where no mean was taken away. Of up to kMostRows rows.
 template <class T>
 void input_gradients(const Gradients<T>& to, int64_t r, int64_t rows, int64_t n) {
   const T* const weight = to.weight;
   const auto h = [=](const T* g, int64_t i, int64_t count) {
     return weighted<T>(load_as<T>(g + i, count), weight, i, count);
   };
-  T sums[kMostRows<T>];  // of h and of h * xhat, row by row
-  sum_rows<T>(sums, 2 * rows, n, [&](int64_t k, int64_t first, int64_t count) {
-    const int64_t row = r + k / 2;
-    const T *const g = to.g + row * n, *const x = to.x + row * n;
-    const T mean = to.center(row), rstd = to.rstd[row];
-    if (k % 2 == 0)
-      return reduce_to_vector<Sum<T>>(
-          count, [=](int64_t i, int64_t some) { return h(g, first + i, some); });
-    return reduce_to_vector<Sum<T>>(count, [=](int64_t i, int64_t some) {
-      return h(g, first + i, some) * ((load_as<T>(x + first + i, some) - mean) * rstd);
-    });
-  });
+  T off[kMostRows<T>], slope[kMostRows<T>];
+  sum_rows<T>(
+      rows, n,
+      [&](int64_t k, int64_t first, int64_t some) {
+        const T *const g = to.g + (r + k) * n, *const x = to.x + (r + k) * n;
+        const T mean = to.center(r + k), rstd = to.rstd[r + k];
+        return sum_terms<T>(first, some, [=](int64_t i, int64_t count) {
+          const Vector<T> gh = h(g, i, count);
+          return Terms<T, 2>{gh, gh * ((load_as<T>(x + i, count) - mean) * rstd)};
+        });
+      },
+      off, slope);
   for (int64_t k = 0; k < rows; ++k) {
     const T *const g = to.g + (r + k) * n, *const x = to.x + (r + k) * n;
     const T mean = to.center(r + k), rstd = to.rstd[r + k];
-    const T off = to.mean ? sums[2 * k] / static_cast<T>(n) : T(0);
-    const T slope = sums[2 * k + 1] / static_cast<T>(n);
+    const T mean_h = to.mean ? off[k] / static_cast<T>(n) : T(0);
+    const T mean_slope = slope[k] / static_cast<T>(n);
     T* const gx = to.gx + (r + k) * n;
     const bool adds = to.adds;
     write_row(gx, n, [=](int64_t i, int64_t count) {
       const Vector<T> xhat = (load_as<T>(x + i, count) - mean) * rstd;
-      const Vector<T> gradient = rstd * (h(g, i, count) - off - xhat * slope);
+      const Vector<T> gradient = rstd * (h(g, i, count) - mean_h - xhat * mean_slope);
       return adds ? load_as<T>(gx + i, count) + gradient : gradient;
     });
   }
 }
 
-// What the rows add to the chunk's sums: one column after the other, whose sums stay in
-// registers meanwhile.
+// What the rows add to the sums in columns [first, end): one column after the other, whose sums
+// stay in registers meanwhile.
 template <class T>
-void add_rows(const Gradients<T>& to, int64_t r, int64_t rows, int64_t n) {
+void add_rows(const Gradients<T>& to, int64_t r, int64_t rows, int64_t n, int64_t first,
+              int64_t end) {
   constexpr int64_t kWidth = kLanes<T>;
   const T *const g = to.g + r * n, *const x = to.x + r * n, *const rstd = to.rstd + r;
   T *const weights = to.sum_weight, *const biases = to.sum_bias;
-  T mean[kRowsAtOnce<T>];
-  for (int64_t k = 0; k < rows; ++k) mean[k] = to.center(r + k);
-  const auto columns =
-      [ =, &mean ](int64_t i, int64_t count, const auto& put) __attribute__((always_inline)) {
+  const T* const mean = to.mean ? to.mean + r : nullptr;
+  const auto columns = [=](int64_t i, int64_t count, const auto& put)
+      __attribute__((always_inline)) {
     Vector<T> of_weight = weights ? load_as<T>(weights + i, count) : Vector<T>{};
     Vector<T> of_bias = biases ? load_as<T>(biases + i, count) : Vector<T>{};
     for (int64_t k = 0; k < rows; ++k) {
       const Vector<T> own = load_as<T>(g + k * n + i, count);
-      of_weight += own * ((load_as<T>(x + k * n + i, count) - mean[k]) * rstd[k]);
+      of_weight += own * ((load_as<T>(x + k * n + i, count) - (mean ? mean[k] : T(0))) * rstd[k]);
       of_bias += own;
     }
     if (weights) put(weights + i, of_weight);
     if (biases) put(biases + i, of_bias);
   };
-  int64_t i = 0;
-  for (; i + kWidth <= n; i += kWidth) columns(i, kWidth, [](T* p, Vector<T> v) { store(p, v); });
-  if (i < n) columns(i, n - i, [=](T* p, Vector<T> v) { store_few(p, v, n - i); });
+  int64_t i = first;
+  for (; i + kWidth <= end; i += kWidth) columns(i, kWidth, [](T* p, Vector<T> v) { store(p, v); });
+  if (i < end) columns(i, end - i, [=](T* p, Vector<T> v) { store_few(p, v, end - i); });
 }
 
 // Adds up the chunks' rows pairwise and stores the sum.
 template <class T>
 void combine_chunks(const dt_stream* stream, const Chunks& c, T* sums, T* result) {
-  constexpr int64_t kColumns = 512;
   if (c.chunks == 0) return clear(result, c.n);
   parallel_for(stream, ceil_div(c.n, kColumns), c.chunks * c.n, [&](int64_t tile) {
     const int64_t first = tile * kColumns, width = min(kColumns, c.n - first);
@@ -216,34 +229,65 @@ void combine_chunks(const dt_stream* stream, const Chunks& c, T* sums, T* result
 }
 
 template <class T>
+Gradients<T> make_gradients(const calls::LayerNormBackward& call) {
+  Gradients<T> to;
+  to.g = data<const T>(call.g);
+  to.x = data<const T>(call.x);
+  to.weight = optional_data<const T>(call.weight);
+  to.mean = optional_data<const T>(call.mean);
+  to.rstd = data<const T>(call.rstd);
+  to.gx = optional_data<T>(call.gx);
+  to.adds = call.adds;
+  to.sum_weight = optional_data<T>(call.gweight);
+  to.sum_bias = optional_data<T>(call.gbias);
+  return to;
+}
+
+// The gradients of rows [r, end), of which the sums are taken here if `sums`: of as many rows at a
+// time as stay in the first-level cache.
+template <class T>
+void do_rows(const Gradients<T>& to, int64_t r, int64_t end, int64_t n, bool sums) {
+  const int64_t most = max(kMostRows<T> / 2, kRowTile / max<int64_t>(1, n));
+  for (int64_t some; r < end; r += some) {
+    some = min(most, end - r);
+    for (int64_t k = 0; k < some && to.gx; k += kMostRows<T>)
+      input_gradients(to, r + k, min(kMostRows<T>, some - k), n);
+    if (sums) add_rows(to, r, some, n, 0, n);
+  }
+}
+
+template <class T>
+void sum_columns(const dt_stream* stream, const Chunks& c, const Gradients<T>& to) {
+  parallel_for(stream, ceil_div(c.n, kColumns), c.rows * c.n, [&](int64_t tile) {
+    const int64_t first = tile * kColumns, end = min(c.n, first + kColumns);
+    if (to.sum_weight) clear(to.sum_weight + first, end - first);
+    if (to.sum_bias) clear(to.sum_bias + first, end - first);
+    for (int64_t r = 0; r < c.rows; r += kMostRows<T> / 2)
+      add_rows(to, r, min(kMostRows<T> / 2, c.rows - r), c.n, first, end);
+  });
+}
+
+template <class T>
 int32_t backward(const dt_stream* stream, const calls::LayerNormBackward& call) {
   const Chunks c = make_chunks(call);
+  const Gradients<T> all = make_gradients<T>(call);
   const bool wants_weight = call.gweight != nullptr, wants_bias = call.gbias != nullptr;
-  T* scratch = static_cast<T*>(call.workspace);
-  T* weight_sums = wants_weight ? scratch : nullptr;
-  T* bias_sums = wants_bias ? scratch + (wants_weight ? c.chunks * c.n : 0) : nullptr;
+  const bool sums = wants_weight || wants_bias, again = c.reads_again();
+  T* const scratch = static_cast<T*>(call.workspace);  // or null, if rows are read again
+  const int64_t biases_at = wants_weight ? c.chunks * c.n : 0;
   parallel_for(stream, c.chunks, 2 * c.rows * c.n, [&](int64_t chunk) {
-    Gradients<T> to;
-    to.g = data<const T>(call.g);
-    to.x = data<const T>(call.x);
-    to.weight = optional_data<const T>(call.weight);
-    to.mean = optional_data<const T>(call.mean);
-    to.rstd = data<const T>(call.rstd);
-    to.gx = optional_data<T>(call.gx);
-    to.adds = call.adds;
-    to.sum_weight = wants_weight ? weight_sums + chunk * c.n : nullptr;
-    to.sum_bias = wants_bias ? bias_sums + chunk * c.n : nullptr;
-    if (to.sum_weight) clear(to.sum_weight, c.n);
-    if (to.sum_bias) clear(to.sum_bias, c.n);
-    const int64_t end = min(c.rows, (chunk + 1) * c.rows_per_chunk);
-    for (int64_t r = chunk * c.rows_per_chunk, some; r < end; r += some) {
-      some = min(kRowsAtOnce<T>, end - r);
-      if (to.gx) input_gradients(to, r, some, c.n);
-      if (to.sum_weight || to.sum_bias) add_rows(to, r, some, c.n);
-    }
+    Gradients<T> to = all;
+    if (wants_weight && !again) clear(to.sum_weight = scratch + chunk * c.n, c.n);
+    if (wants_bias && !again) clear(to.sum_bias = scratch + biases_at + chunk * c.n, c.n);
+    const int64_t first = chunk * c.rows_per_chunk;
+    do_rows(to, first, min(c.rows, first + c.rows_per_chunk), c.n, sums && !again);
   });
-  if (wants_weight) combine_chunks(stream, c, weight_sums, data<T>(*call.gweight));
-  if (wants_bias) combine_chunks(stream, c, bias_sums, data<T>(*call.gbias));
+  if (sums && again) {
+    sum_columns(stream, c, all);
+  } else {
+    if (wants_weight) combine_chunks(stream, c, scratch, all.sum_weight);
+    if (wants_bias) combine_chunks(stream, c, scratch + biases_at, all.sum_bias);
+  }
   return DT_KERNEL_OK;
 }
 
@@ -265,6 +309,7 @@ int32_t kernels::layer_norm_backward(const dt_stream* stream,
 int64_t kernels::layer_norm_backward_workspace(const dt_stream*,
                                                const calls::LayerNormBackward& call) {
   const Chunks c = make_chunks(call);
+  if (c.reads_again()) return 0;
   const int64_t sums = (call.gweight ? 1 : 0) + (call.gbias ? 1 : 0);
   return sums * c.chunks * c.n * bytes_of(call.x.dtype);
 }

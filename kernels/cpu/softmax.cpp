@@ -107,9 +107,13 @@ void softmax_rows(T* y, const T* x, const RowGroup& at) {
   T top[kMostRows<T>], sum[kMostRows<T>];
   y += at.x, x += at.y;
   reduce_spans<Largest<T>>(top, x, at.step.y, at.rows, at.n);
-  sum_rows<T>(sum, at.rows, at.n, [&](int64_t k, int64_t first, int64_t count) {
-    return exp_to_vector(y + k * at.step.x + first, x + k * at.step.y + first, top[k], count);
-  });
+  sum_rows<T>(
+      at.rows, at.n,
+      [&](int64_t k, int64_t first, int64_t count) {
+        const int64_t to = k * at.step.x + first, from = k * at.step.y + first;
+        return Terms<T, 1>{exp_to_vector(y + to, x + from, top[k], count)};
+      },
+      sum);
   for (int64_t k = 0; k < at.rows; ++k) {
     T* const row = y + k * at.step.x;
     const T scale = T(1) / sum[k];
@@ -123,9 +127,12 @@ void log_softmax_rows(T* y, const T* x, const RowGroup& at) {
   T top[kMostRows<T>], sum[kMostRows<T>], tile[kRowTile];
   y += at.x, x += at.y;
   reduce_spans<Largest<T>>(top, x, at.step.y, at.rows, at.n);
-  sum_rows<T>(sum, at.rows, at.n, [&](int64_t k, int64_t first, int64_t count) {
-    return exp_to_vector(tile, x + k * at.step.y + first, top[k], count);
-  });
+  sum_rows<T>(
+      at.rows, at.n,
+      [&](int64_t k, int64_t first, int64_t count) {
+        return Terms<T, 1>{exp_to_vector(tile, x + k * at.step.y + first, top[k], count)};
+      },
+      sum);
   for (int64_t k = at.rows; k < kMostRows<T>; ++k) sum[k] = 1;  // the logarithms are a vector
   for (int64_t k = 0; k < kMostRows<T>; ++k) sum[k] = math::log(sum[k]);
   for (int64_t k = 0; k < at.rows; ++k) {
@@ -194,12 +201,15 @@ template <class T>
 void softmax_backward_rows(T* gx, const T* g, const T* y, const RowGroup& at) {
   T dot[kMostRows<T>];
   gx += at.x, g += at.y, y += at.z;
-  sum_rows<T>(dot, at.rows, at.n, [&](int64_t k, int64_t first, int64_t count) {
-    const T *const row_g = g + k * at.step.y + first, *const row_y = y + k * at.step.z + first;
-    return reduce_to_vector<Sum<T>>(count, [=](int64_t i, int64_t some) {
-      return load_as<T>(row_g + i, some) * load_as<T>(row_y + i, some);
-    });
-  });
+  sum_rows<T>(
+      at.rows, at.n,
+      [&](int64_t k, int64_t first, int64_t count) {
+        const T *const row_g = g + k * at.step.y, *const row_y = y + k * at.step.z;
+        return sum_terms<T>(first, count, [=](int64_t i, int64_t some) {
+          return Terms<T, 1>{load_as<T>(row_g + i, some) * load_as<T>(row_y + i, some)};
+        });
+      },
+      dot);
   for (int64_t k = 0; k < at.rows; ++k) {
     const T *const row_g = g + k * at.step.y, *const row_y = y + k * at.step.z;
     const T total = dot[k];
@@ -213,9 +223,15 @@ template <class T>
 void log_softmax_backward_rows(T* gx, const T* g, const T* y, const RowGroup& at) {
   T sum[kMostRows<T>];
   gx += at.x, g += at.y, y += at.z;
-  sum_rows<T>(sum, at.rows, at.n, [&](int64_t k, int64_t first, int64_t count) {
-    return reduce_span_to_vector<Sum<T>>(g + k * at.step.y + first, count);
-  });
+  sum_rows<T>(
+      at.rows, at.n,
+      [&](int64_t k, int64_t first, int64_t count) {
+        const T* const row_g = g + k * at.step.y;
+        return sum_terms<T>(first, count, [=](int64_t i, int64_t some) {
+          return Terms<T, 1>{load_as<T>(row_g + i, some)};
+        });
+      },
+      sum);
   for (int64_t k = 0; k < at.rows; ++k) {
     const T *const row_g = g + k * at.step.y, *const row_y = y + k * at.step.z;
     T* const row = gx + k * at.step.x;

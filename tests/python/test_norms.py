@@ -29,6 +29,34 @@ def test_gradients_beside_a_norm(norm, features, hooked, torch):
         np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "shape", [(0, 5), (3, 0), (300, 1), (4099, 3), (1031, 9), (77, 300), (3, 40_001), (90, 4099)]
+)
+def test_gradients_of_parameters(shape, dtype, torch):
+    """Sums over rows: of many short ones, and of a few so long that they are read a second time, each alone too."""
+    draw = np.random.default_rng(shape[1]).standard_normal
+    x, g, weight, bias = draw(shape), draw(shape), draw(shape[1]), draw(shape[1])
+
+    def gradients(t, wanted, dtype):
+        w, b = (
+            t.tensor(p, dtype=dtype, requires_grad=name in wanted)
+            for p, name in ((weight, "w"), (bias, "b"))
+        )
+        y = t.nn.functional.layer_norm(t.tensor(x, dtype=dtype), shape[1:], w, b, eps=0.1)
+        y.backward(t.tensor(g, dtype=dtype))
+        return [p.grad.double().numpy() for p in (w, b) if p.requires_grad]
+
+    allowed = np.finfo(dtype).eps * (16 + 4 * np.abs(g) * (1 + np.abs(x))).sum(0)
+    for wanted in ("w", "b", "wb"):
+        ours, right = (
+            gradients(dt, wanted, getattr(dt, dtype)),
+            gradients(torch, wanted, torch.float64),
+        )
+        for got, truth in zip(ours, right, strict=True):
+            assert (np.abs(got - truth) <= allowed).all()
+
+
 def test_the_gradient_beside_a_norm_is_not_added_by_itself():
     x = dt.randn(4, 6, requires_grad=True)
     y = x * 1
