@@ -89,11 +89,12 @@ def _(c: Case) -> bool:
     return made and written and c.only_ours_raises(CHANGED)
 
 
-# An operand of attention that came to require grad later: PyTorch keeps views of it, which do not.
+# An operand of attention, or a cell's weight, that came to require grad later: PyTorch keeps views of it, which do not.
 @documented(KEEPS)
 def _(c: Case) -> bool:
     more = c.aspect == "type" and c.difference.theirs == "None" and is_derivative(c)
-    operands = re.findall(r"scaled_dot_product_attention\((.*)\)", c.history)
+    calls = r"(?:scaled_dot_product_attention|(?:gru|lstm|rnn_relu|rnn_tanh)_cell)\((.*)\)"
+    operands = re.findall(calls, c.history)
     of = c.tensors.get(c.difference.place.removesuffix(".grad"))
     return more and any(x is of for x in c.flagged) and any(x is of for x in c.named(str(operands)))
 

@@ -48,7 +48,7 @@ from .known_memory import repeats
 from .known_saved import dtype_at
 from .tensors import largest, smallest
 
-PRODUCT = r"linear\(|matmul\(|matrix_power\(|mm_?\(|mv\(|dot\(|@"
+PRODUCT = r"linear\(|matmul\(|matrix_power\(|mm_?\(|mv\(|dot\(|inner\(|einsum\(|@"
 
 
 # The second derivative by the bias of layer_norm, if by nothing else.

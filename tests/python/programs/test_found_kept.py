@@ -391,6 +391,15 @@ x3 = t.func.jacfwd(lambda a, b: a * b, argnums=1)(x1, x2).contiguous()
 h4 = x2.register_hook(lambda g: g + 1)
 x3.sum().backward()
 """,
+    "a weight of a cell, which comes to require a gradient": """
+x1 = t.ones((1, 1))
+x2 = t.ones((1, 1)).requires_grad_()
+x3 = t.ones((1, 1))
+x4 = t.rnn_relu_cell(x1, x2, x1, x3)
+x3.requires_grad = True
+x5, = t.autograd.grad(x4, x2, create_graph=True)
+x5.backward()
+""",
 }
 
 
