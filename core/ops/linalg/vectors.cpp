@@ -2,6 +2,7 @@
 #include "core/autograd/record.h"
 #include "core/ops/autocast.gen.h"
 #include "core/ops/checks.h"
+#include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/linalg.gen.h"
 #include "core/ops/linalg/checks.h"
@@ -85,7 +86,7 @@ Tensor linalg_cross(const Tensor& input, const Tensor& other, int64_t dim) {
     const int i = (k + 1) % 3, j = (k + 2) % 3;
     parts.push_back(addcmul(mul(a[i], b[j]), a[j], b[i], -1));
   }
-  return stack(parts, wrap_dim(dim, input.ndim()));
+  return row_major(stack(parts, wrap_dim(dim, input.ndim())));  // stack keeps the order of images
 }
 
 Tensor cross(const Tensor& input, const Tensor& other, std::optional<int64_t> dim) {

@@ -356,6 +356,14 @@ x2 = x1 * x1.sum()
 x1 = t.tensor([-1e30, 0.5, 1e30])
 x2 = t.func.jvp(lambda a: a * a.sum(), (x1,), (x1,))[1]
 """,
+    "inner products that overflow": """
+x1 = t.tensor([[[0.0, 0.0], [-t.inf, -1e30]], [[0.0, 0.0], [0.5, -1e30]]])
+x2 = t.inner(x1, x1)
+""",
+    "cross products of what lies as images do": """
+x1 = t.arange(12).reshape((3, 1, 2, 2)).permute((1, 3, 0, 2))
+x2 = t.linalg.cross(x1, x1, dim=2)
+""",
 }
 
 
