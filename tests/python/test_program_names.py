@@ -63,6 +63,7 @@ def test_block_of_ways():
         assert not cuda.flash_sdp_enabled() and not cuda.cudnn_sdp_enabled()
         assert cuda.math_sdp_enabled() and cuda.mem_efficient_sdp_enabled()
     assert cuda.flash_sdp_enabled() and cuda.cudnn_sdp_enabled()
+    assert cuda.SDPBackend is dt.nn.attention.SDPBackend
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (3, 4, 5), (3, 4, 5, 2)])

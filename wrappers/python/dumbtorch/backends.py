@@ -92,6 +92,13 @@ class _Cuda(_Module):
     enable_mem_efficient_sdp, mem_efficient_sdp_enabled = _way("mem_efficient")
     enable_cudnn_sdp, cudnn_sdp_enabled = _way("cudnn")
 
+    @property
+    def SDPBackend(self):
+        """The names of these ways."""
+        from .nn.attention import SDPBackend
+
+        return SDPBackend
+
     @contextmanager
     def sdp_kernel(
         self, enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import math
+
 from .. import _ops
 from .._runtime import GradcheckError
 from .._tensor_type import TensorBase
@@ -23,7 +26,11 @@ class Checks:
     def __init__(self, func, inputs: tuple, eps: float, tolerance: dict):
         self.func, self.inputs, self.eps, self.tolerance = func, inputs, eps, tolerance
         self.wanted = [i for i, x in enumerate(inputs) if is_linked(x)]
-        self.linked = [is_linked(y) for y in _outputs(func(*inputs))]
+
+    @functools.cached_property
+    def linked(self) -> list:
+        """Which outputs have a graph."""
+        return [is_linked(y) for y in _outputs(self.func(*self.inputs))]
 
     def of_one(self, i: int):
         """The differentiable outputs as a function of one input."""
@@ -38,16 +45,44 @@ class Checks:
         x = self.inputs[i].detach()
         return jvp(self.of_one(i), (x,), (direction,))[1]
 
+    def differences(self, i: int, direction) -> list:
+        """What the outputs change by along a direction of one input."""
+        x, call = self.inputs[i].detach(), self.of_one(i)
+        with no_grad():
+            step = direction * self.eps
+            ends = zip(call(x + step), call(x - step), strict=True)
+        return [((above - below) / (2 * self.eps)).detach() for above, below in ends]
+
+    def slopes_agree(self) -> bool:
+        """Whether weighted sums of the outputs change along random directions as their gradients say."""
+        outputs = _outputs(self.func(*self.inputs))
+        wanted = [self.inputs[i] for i in self.wanted]
+        if not (outputs and wanted and all(self.linked)):
+            return False
+        weights = [_ops.randn_like(y) for y in outputs]
+        rows = [
+            grad(y, wanted, w, retain_graph=True, allow_unused=True)
+            for y, w in zip(outputs, weights, strict=True)
+        ]
+        for n, i in enumerate(self.wanted):
+            direction = _ops.randn_like(self.inputs[i])
+            changes = self.differences(i, direction)
+            for row, w, change in zip(rows, weights, changes, strict=True):
+                slope = 0.0 if row[n] is None else (row[n] * direction).sum().item()
+                if not math.isclose(
+                    slope,
+                    (w * change).sum().item(),
+                    rel_tol=self.tolerance["rtol"],
+                    abs_tol=self.tolerance["atol"],
+                ):
+                    return False
+        return True
+
     def check_products(self) -> None:
         for i in self.wanted:
-            x = self.inputs[i].detach()
-            direction = _ops.randn_like(x)
-            found, call = self.products(i, direction), self.of_one(i)
-            with no_grad():
-                step = direction * self.eps
-                ends = call(x + step), call(x - step)
-            for o, (y, above, below) in enumerate(zip(found, *ends, strict=True)):
-                expected = ((above - below) / (2 * self.eps)).detach()
+            direction = _ops.randn_like(self.inputs[i])
+            pairs = zip(self.products(i, direction), self.differences(i, direction), strict=True)
+            for o, (y, expected) in enumerate(pairs):
                 self.compare(
                     f"Jacobian computed with forward mode mismatch for output {o} with respect to input {i}",
                     y,

@@ -32,9 +32,10 @@ def gradcheck(
     """Whether the gradients of func(*inputs) agree with central differences.
 
     Inputs that require grad should be float64; the function must give the same result for the same
-    inputs. Gradients always have their tensor's dtype; `check_undefined_grad` and `fast_mode` change
-    nothing, and sparse tensors are refused. `check_forward_ad` asks for products of the Jacobian with
-    random vectors, as torch.func.jvp makes them.
+    inputs. Gradients always have their tensor's dtype; `check_undefined_grad` changes nothing, and
+    sparse tensors are refused. `fast_mode` looks along random directions, and at each element only where
+    these disagree. `check_forward_ad` asks for products of the Jacobian with random vectors, as
+    torch.func.jvp makes them.
     """
     _refuse(masked)
     _require(
@@ -51,7 +52,9 @@ def gradcheck(
     )
     inputs = _tuple(inputs)
     _warn_of_rounding(inputs)
-    if check_backward_ad and not _ops.gradcheck(
+    more = _checks(func, inputs, eps, atol, rtol)
+    is_checked = not check_backward_ad or (fast_mode and more.slopes_agree())
+    if not is_checked and not _ops.gradcheck(
         _closed(func, inputs),
         _tensors(inputs),
         eps=eps,
@@ -61,11 +64,6 @@ def gradcheck(
         raise_exception=raise_exception,
     ):
         return False
-    if not (check_forward_ad or check_batched_grad):
-        return True
-    from ._more_checks import Checks
-
-    more = Checks(func, inputs, eps, {"atol": atol, "rtol": rtol})
     try:
         if check_forward_ad:
             more.check_products()
@@ -116,7 +114,11 @@ def gradgradcheck(
     inputs = _tuple(inputs)
     grad_outputs = () if grad_outputs is None else _tuple(grad_outputs)
     _warn_of_rounding((*inputs, *grad_outputs))
-    if check_rev_over_rev and not _ops.gradgradcheck(
+    is_checked = not check_rev_over_rev
+    if fast_mode and check_rev_over_rev:
+        gradient, arguments = _gradient_of(func, inputs, grad_outputs)
+        is_checked = _checks(gradient, arguments, eps, atol, rtol).slopes_agree()
+    if not is_checked and not _ops.gradgradcheck(
         _closed(func, inputs),
         _tensors(inputs),
         grad_outputs,
@@ -141,7 +143,14 @@ def gradgradcheck(
         check_batched_grad=check_batched_grad,
         check_forward_ad=check_fwd_over_rev,
         check_backward_ad=check_rev_over_rev,
+        fast_mode=fast_mode,
     )
+
+
+def _checks(func, inputs: tuple, eps: float, atol: float, rtol: float):
+    from ._more_checks import Checks
+
+    return Checks(func, inputs, eps, {"atol": atol, "rtol": rtol})
 
 
 def _gradient_of(func, inputs: tuple, grad_outputs: tuple):
