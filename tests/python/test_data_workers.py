@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import random
 import signal
+import warnings
 
 import dumbtorch as dt
 import pytest
@@ -540,3 +541,29 @@ def test_messages():
         messages.send(here, lambda: 1)
     messages.send(here, None)
     assert messages.receive(there) is None
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("batch_size", [None, 1, 3])
+def test_streams_that_are_longer_than_they_say(both, workers, batch_size):
+    """A warning for each batch too many, if the length was asked for before."""
+
+    def run(t):
+        class Stream(t.utils.data.IterableDataset):
+            def __iter__(self):
+                return iter(range(10))
+
+            def __len__(self):
+                return 3
+
+            def __repr__(self):
+                return "Stream"
+
+        loader = t.utils.data.DataLoader(Stream(), batch_size, num_workers=workers)
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            counts = [len(loader) if epoch == 1 else 0 for epoch in range(3) for _ in loader]
+        return counts, [str(w.message) for w in seen if "IterableDataset" in str(w.message)]
+
+    ours, theirs = both(run)
+    assert ours == theirs

@@ -100,11 +100,18 @@ def _context(given):
 _FIXED = {"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"}
 
 
+_OF_WORKERS = (
+    "For multiprocessing data-loading, this could be caused by not properly configuring the IterableDataset replica at "
+    "each worker. Please see https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples."
+)
+
+
 class _Batches:
     """An epoch in this process. An error ends a batch alone: the next one may be asked for."""
 
     def __init__(self, jobs, fetch, loader: DataLoader):
         self._jobs, self._fetch, self._loader = iter(jobs), fetch, loader
+        self._given, self._told = 0, loader._told
 
     def __len__(self):
         return len(self._loader)
@@ -113,7 +120,9 @@ class _Batches:
         return self
 
     def __next__(self):
-        return self._loader._finish(self._fetch(next(self._jobs)))
+        batch = self._fetch(next(self._jobs))
+        self._given += 1
+        return self._loader._finish(batch, self._given, self._told)
 
 
 class DataLoader:
@@ -168,6 +177,7 @@ class DataLoader:
         whole = default_collate if self.batch_sampler is not None else default_convert
         self.collate_fn = collate_fn or whole
         self._epochs, self._workers = 0, None
+        self._told: int | None = None  # the length of a stream, once somebody has asked for it
         self._complete = True
 
     def __setattr__(self, name, value):
@@ -195,6 +205,8 @@ class DataLoader:
         self.batch_sampler = batch_sampler
 
     def __len__(self):
+        if self.sampler is None and isinstance(self.dataset, IterableDataset):
+            self._told = len(self.dataset)
         if self.batch_sampler is not None:
             return len(self.batch_sampler)
         return len(self.dataset if self.sampler is None else self.sampler)
@@ -242,7 +254,15 @@ class DataLoader:
         state = (self.generator or default_generator()).get_state().tolist()
         return random.Random(f"{state} {self._epochs}").getrandbits(63)
 
-    def _finish(self, batch):
+    def _finish(self, batch, given: int, told: int | None):
+        """The batch, which is the one of this number in its epoch. `told` is how long its stream was said to be before
+        the epoch began."""
+        if told is not None and given > told:
+            warn_each(
+                f"Length of IterableDataset {self.dataset} was reported to be {told}(when accessing "
+                f"len(dataloader)), but {given} samples have been fetched. "
+                + (_OF_WORKERS if self.num_workers else "")
+            )
         return pin_memory(batch) if self.pin_memory and _ops.cuda_device_count() > 0 else batch
 
     def _core_batches(self):

@@ -32,6 +32,7 @@ class Workers:
         """Begins to go through the jobs of a loader."""
         self._epoch += 1
         self._jobs, self._loader = iter(jobs), loader
+        self._given, self._told = 0, loader._told
         self._sent = self._next = 0
         self._here: dict[int, object] = {}  # batches that have arrived too early
         self._owner: dict[int, int] = {}  # which worker has which job
@@ -90,7 +91,8 @@ class Workers:
                 continue
             if isinstance(batch, Failure):
                 batch.raise_again()
-            return self._loader._finish(batch)
+            self._given += 1
+            return self._loader._finish(batch, self._given, self._told)
         raise StopIteration
 
     def _first_here(self) -> int | None:
