@@ -82,3 +82,17 @@ def test_what_the_second_call_saves(change, given, both):
         pytest.skip("PyTorch stops the second call, whose other result nobody sees")
     mine, theirs = both(lambda t: changed(t, CHANGES[change], **given))
     assert mine == theirs
+
+
+@pytest.mark.parametrize("requires_grad", [(True, True), (False, True), (True, False)])
+def test_gradients_of_arguments_by_name(both, same, requires_grad):
+    def run(t):
+        def function(x, scale=None, power=1):
+            return (x * scale).exp() ** power
+
+        x, y = (t.tensor([0.5, 0.25], requires_grad=flag) for flag in requires_grad)
+        out = t.utils.checkpoint.checkpoint(function, x, scale=y, power=2, use_reentrant=False)
+        wanted = [a for a in (x, y) if a.requires_grad]
+        return [out.detach(), *t.autograd.grad(out.sum(), wanted)]
+
+    same(*both(run))

@@ -104,20 +104,22 @@ class _Again(Function):
 
 class _Call:
     """function(*args, **kwargs), which can be made again: in the regions of now, and `in_backward`, with the random
-    numbers of now. It keeps none of the tensors among args: the node does, and notices their changes."""
+    numbers of now. It keeps none of the tensors among its arguments: the node does, and notices their changes."""
 
     def __init__(self, function, args, kwargs, in_backward, *, keeps_random_state: bool):
-        self.function, self.kwargs = function, kwargs
-        self.args = [None if isinstance(a, TensorBase) else a for a in args]
-        self.places = [i for i, a in enumerate(args) if isinstance(a, TensorBase)]
+        arguments = [*args, *kwargs.values()]
+        self.function, self.count, self.names = function, len(args), tuple(kwargs)
+        self.arguments = [None if isinstance(a, TensorBase) else a for a in arguments]
+        self.places = [i for i, a in enumerate(arguments) if isinstance(a, TensorBase)]
         self.regions, self.in_backward = _regions(), in_backward
         self.states = _random_states() if keeps_random_state else None
 
     def of(self, tensors):
-        given = list(self.args)
+        given = list(self.arguments)
         for i, x in zip(self.places, tensors, strict=True):
             given[i] = x
-        return self.function(*given, **self.kwargs)
+        named = dict(zip(self.names, given[self.count :], strict=True))
+        return self.function(*given[: self.count], **named)
 
     def again_of(self, tensors):
         with ExitStack() as stack:
@@ -206,7 +208,7 @@ def checkpoint(
         call = _Call(function, args, kwargs, again, **told)
     else:
         call = _CheckedCall(function, args, kwargs, again, early_stop=early_stop, **told)
-    tensors = _tensors(args)
+    tensors = _tensors([*args, *kwargs.values()])
     with once:
         out = call.of(tensors)
     return _made_again_in_backward(out, call, tensors)
