@@ -106,3 +106,13 @@ def test_sizes(modules, torch):
         assert leaves == [2, 3] and spec.children_specs[0].type is t.Size
         back = p.tree_map(lambda n: n + 1, t.Size([2, 3]))
         assert back == (3, 4) and type(back) is tuple
+
+
+def test_spec_of_a_named_tuple(modules):
+    found = []
+    for tree in modules:
+        spec = tree.tree_flatten(Pair(1, [2]))[1]
+        inner = [tree.LeafSpec(), tree.TreeSpec(list, None, [tree.LeafSpec()])]
+        made = tree.TreeSpec(namedtuple, Pair, inner)
+        found.append((spec == made, spec.type is namedtuple, tree.tree_unflatten([3, 4], made)))
+    assert found[0] == found[1] == (True, True, Pair(3, [4]))

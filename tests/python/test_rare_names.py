@@ -535,3 +535,17 @@ def test_storages_of_another_dtype(refusals, name, dtype):
         warnings.simplefilter("ignore")  # PyTorch's of typed storages
         ours, theirs = refusals(run, RuntimeError)
     assert ours == theirs
+
+
+@pytest.mark.parametrize("call", ["t.save('x', {})", "t.load({})"])
+@pytest.mark.parametrize("what", ["t.ones(2)", "5", "None"])
+def test_what_is_no_file(refusals, call, what):
+    ours, theirs = refusals(lambda t: eval(call.format(what), {"t": t}), AttributeError)
+    assert ours == theirs
+
+
+def test_old_name_of_segment_reduce(both, same):
+    def run(t):
+        return t._segment_reduce(t.arange(4.0), "max", lengths=t.tensor([1, 3]), unsafe=False)
+
+    same(*both(run))

@@ -54,6 +54,7 @@ from .storage import TYPES as _storage_types
 # The functions of the schema, then those whose signatures are overloads.
 globals().update(_ops.NAMESPACES["torch"])
 globals().update(_overloads.FUNCTIONS)
+_segment_reduce = _ops.segment_reduce  # its name before it was documented
 globals().update(_copies.FUNCTIONS)
 globals().update(_typed_tensors.TYPES["cpu"])
 globals().update((t.__name__, t) for t in _storage_types.values())

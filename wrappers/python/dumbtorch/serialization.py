@@ -25,6 +25,7 @@ __getattr__ = _missing.getattr_of(__name__)
 
 _MAGIC = 0x1950A86A20F9469CFC6C  # files before PyTorch 1.6 begin with it
 _LEGACY_PROTOCOL = 1001
+_PATHS = (str, bytes, os.PathLike)
 
 
 class SourceChangeWarning(Warning):
@@ -91,6 +92,10 @@ def save(
     if hasattr(f, "write"):
         _write_archive(f, names, records)
         return
+    if not isinstance(f, _PATHS):
+        raise AttributeError(
+            "expected 'f' to be string, path, or a file-like object with a 'write' attribute"
+        )
     path = os.fsdecode(f)
     if _is_special(path):
         with open(path, "wb") as file:
@@ -166,6 +171,11 @@ def load(
         if not _is_archive(content):
             return _load_legacy(content, read, restore)
         return _load_archive(_ops.load_archive_bytes(content), read, restore)
+    if not isinstance(f, _PATHS):
+        raise AttributeError(
+            f"'{type(f).__name__}' object has no attribute 'seek'. You can only torch.load from a file that is "
+            "seekable. Please pre-load the data into a buffer like io.BytesIO and try to load from it instead."
+        )
     path = os.fsdecode(f)
     if path.endswith(".safetensors"):
         return _load_safetensors(path, map_location)

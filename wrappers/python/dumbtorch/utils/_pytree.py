@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from typing import Any, NamedTuple
 
 from .._types import Size
@@ -76,10 +76,6 @@ _NODES: dict[type, _Node] = {
         _by_number,
     ),
 }
-
-
-class namedtuple:  # noqa: N801, as specs show it
-    """The type of all named tuples in specs; their context is the class."""
 
 
 _NAMED = _Node(
@@ -204,6 +200,7 @@ def _walk(tree, is_leaf, path, found) -> TreeSpec:
         _walk(child, is_leaf, (*path, key), found)
         for key, child in zip(keys, children, strict=True)
     ]
+    # The context of a named tuple is its class.
     return TreeSpec(namedtuple if node is _NAMED else type(tree), context, inner)
 
 
