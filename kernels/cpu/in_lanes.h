@@ -1,14 +1,19 @@
-// The elementwise ops that have functions of whole vectors: those of AVX-512, see lane_math.h.
+// The elementwise ops that have functions of whole vectors: those of AVX-512, see lane_math.h, and
+// divisions of int64_t with AVX2.
 #pragma once
 
+#include "kernels/cpu/lane_divide.h"
 #include "kernels/cpu/lane_erf.h"
 #include "kernels/cpu/lane_float.h"
 #include "kernels/cpu/lane_trig.h"
+#include "kernels/math_elementwise.h"
 
 namespace dt::fn {
 
 struct acos;
 struct cos;
+struct div_floor;
+struct div_trunc;
 struct erf;
 struct erfc;
 struct erfinv;
@@ -18,6 +23,8 @@ struct gelu_erf;
 struct log;
 struct log10;
 struct log2;
+struct modulo;
+struct modulo_trunc;
 struct sin;
 struct tan;
 struct tanh;
@@ -27,7 +34,7 @@ struct tanh;
 namespace dt::cpu {
 namespace {
 
-// Of an elementwise op of one input: whether it has such a function, and the function. It stands
+// Of an elementwise op: whether it has such a function, and the function. It stands
 // for the formula of the op's row, which other processors and CUDA compute; kernels/math_test
 // compares both.
 template <class F, class T>
@@ -66,6 +73,23 @@ DT_IN_LANES(erfc, double, lane_erfc)
 DT_IN_LANES(erfinv, float, lane_erfinv)
 DT_IN_LANES(erfinv, double, lane_erfinv)
 #undef DT_IN_LANES
+
+#elif defined(__AVX2__)
+
+#define DT_DIVIDE_IN_LANES(name, floor, rest, function)                             \
+  template <>                                                                       \
+  struct InLanes<fn::name, int64_t> {                                               \
+    static constexpr bool value = true;                                             \
+    static Vector<int64_t> y(Vector<int64_t> a, Vector<int64_t> b) {                \
+      return lane_divide<floor, rest>(                                              \
+          a, b, [](int64_t each, int64_t by) { return math::function(each, by); }); \
+    }                                                                               \
+  };
+DT_DIVIDE_IN_LANES(div_floor, true, false, div_floor)
+DT_DIVIDE_IN_LANES(div_trunc, false, false, div_trunc)
+DT_DIVIDE_IN_LANES(modulo, true, true, modulo)
+DT_DIVIDE_IN_LANES(modulo_trunc, false, true, fmod)
+#undef DT_DIVIDE_IN_LANES
 #endif
 
 }  // namespace

@@ -171,12 +171,12 @@ struct LastBlock {
 };
 
 // As run_row, of an op that has a function of whole vectors.
-template <class F, class T>
-DT_MATH void run_row_in_lanes(T* out, int64_t n, const T* in) {
+template <class F, class T, class... In>
+DT_MATH void run_row_in_lanes(T* out, int64_t n, const In*... in) {
   constexpr int64_t kWidth = kLanes<T>;
   int64_t i = 0;
-  for (; i + kWidth <= n; i += kWidth) store(out + i, InLanes<F, T>::y(load(in + i)));
-  if (i < n) store_first(out + i, InLanes<F, T>::y(load_first(in + i, n - i)), n - i);
+  for (; i + kWidth <= n; i += kWidth) store(out + i, InLanes<F, T>::y(load(in + i)...));
+  if (i < n) store_first(out + i, InLanes<F, T>::y(load_first(in + i, n - i)...), n - i);
 }
 
 // As run_row, in blocks.

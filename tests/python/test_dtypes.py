@@ -391,3 +391,36 @@ def test_dtype_of_addr(both):
 
     ours, theirs = both(run)
     assert ours == theirs
+
+
+DIVISIONS = {
+    "down": lambda t, x, y: x // y,
+    "towards zero": lambda t, x, y: t.div(x, y, rounding_mode="trunc"),
+    "remainder": lambda t, x, y: x % y,
+    "fmod": lambda t, x, y: t.fmod(x, y),
+}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("divide", DIVISIONS.values(), ids=DIVISIONS)
+def test_integers_are_divided_exactly(divide, dtype, torch):
+    """Multiples and their neighbours, up to the ends of the range and of what a double holds exactly."""
+    ends = np.iinfo(dtype)
+    exact = [end + i for end in (1 << 50, 1 << 51, 1 << 53) for i in (-1, 0, 1)]
+    sizes = [1, 2, 3, 7, 10, 127, 1 << 15, 3**19, 1 << 31, *exact, 1 << 62, ends.max]
+    divisors = [s * y for y in sizes if y <= ends.max for s in (1, -1)]
+    pairs = [
+        (x, y)
+        for y in divisors
+        for k in (0, 1, -1, 2, 3, -5, (1 << 50) // y, (1 << 53) // y, ends.max // y, ends.min // y)
+        for x in (k * y - 1, k * y, k * y + 1)
+        if ends.min <= x <= ends.max and (x, y) != (ends.min, -1)
+    ]
+    for n in (1, 2, 3, 5, 9, len(pairs)):
+        for first in range(0, len(pairs), max(n, len(pairs) // 9)):
+            x, y = np.array(pairs[first : first + n], dtype=dtype).T.copy()
+            ours, theirs = (divide(t, t.tensor(x), t.tensor(y)) for t in (dt, torch))
+            assert ours.tolist() == theirs.tolist()
+    for number in divisors[:9:2]:
+        ours, theirs = (divide(t, t.tensor(x), number) for t in (dt, torch))
+        assert ours.tolist() == theirs.tolist()
