@@ -17,12 +17,19 @@ from .case import (
     is_derivative,
     share_memory,
 )
+from .elements import only_theirs_is_nan
 
 
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
     less = c.aspect == "requires_grad" and c.difference.ours == "False" and is_derivative(c)
     return less and any(has_node(x, "PreluKernel") for x in c.used)
+
+
+# The zeros, which an infinite slope behind them makes NaN.
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    return only_theirs_is_nan(c) and is_derivative(c) and any(map(has_low_power, c.used))
 
 
 def is_of_zeros(described: str) -> bool:

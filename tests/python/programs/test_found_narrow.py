@@ -364,6 +364,13 @@ x2 = t.inner(x1, x1)
 x1 = t.arange(12).reshape((3, 1, 2, 2)).permute((1, 3, 0, 2))
 x2 = t.linalg.cross(x1, x1, dim=2)
 """,
+    "a constant derivative before an infinite slope": """
+x1 = t.tensor([0.0, 0.5], requires_grad=True)
+x2 = t.pow(x1, -1)
+x3, x4 = t.autograd.grad(x2.square().sum(), [x1, x2], create_graph=True)
+x5, = t.autograd.grad(x3.sum(), [x2], create_graph=True)
+x6, = t.autograd.grad(x5.sum(), [x1])
+""",
 }
 
 
