@@ -32,20 +32,33 @@ DT_MATH uint64_t wide_product(uint32_t a, uint32_t b) {
 #endif
 }
 
-DT_MATH Block block(uint64_t counter_low, uint64_t counter_high, uint64_t key) {
-  uint32_t c0 = uint32_t(counter_low), c1 = uint32_t(counter_low >> 32);
-  uint32_t c2 = uint32_t(counter_high), c3 = uint32_t(counter_high >> 32);
-  uint32_t k0 = uint32_t(key), k1 = uint32_t(key >> 32);
-  for (int round = 0; round < kRounds; ++round) {
-    const uint64_t p0 = wide_product(c0, kMultiplier0), p1 = wide_product(c2, kMultiplier1);
-    c0 = uint32_t(p1 >> 32) ^ c1 ^ k0;
-    c2 = uint32_t(p0 >> 32) ^ c3 ^ k1;
-    c1 = uint32_t(p1);
-    c3 = uint32_t(p0);
-    k0 += kWeyl0;
-    k1 += kWeyl1;
+// The key of a round. The next one's has Weyl numbers added.
+struct Key {
+  uint32_t low, high;
+
+  DT_MATH explicit Key(uint64_t seed) : low(uint32_t(seed)), high(uint32_t(seed >> 32)) {}
+  DT_MATH void advance() {
+    low += kWeyl0;
+    high += kWeyl1;
   }
-  return {{c0, c1, c2, c3}};
+};
+
+// What the rounds begin with, and a round.
+DT_MATH Block counter(uint64_t low, uint64_t high) {
+  return {{uint32_t(low), uint32_t(low >> 32), uint32_t(high), uint32_t(high >> 32)}};
+}
+DT_MATH Block round_of(const Block& c, const Key& key) {
+  const uint64_t p0 = wide_product(c.word[0], kMultiplier0),
+                 p1 = wide_product(c.word[2], kMultiplier1);
+  return {{uint32_t(p1 >> 32) ^ c.word[1] ^ key.low, uint32_t(p1),
+           uint32_t(p0 >> 32) ^ c.word[3] ^ key.high, uint32_t(p0)}};
+}
+
+DT_MATH Block block(uint64_t counter_low, uint64_t counter_high, uint64_t seed) {
+  Block c = counter(counter_low, counter_high);
+  Key key(seed);
+  for (int round = 0; round < kRounds; ++round, key.advance()) c = round_of(c, key);
+  return c;
 }
 
 // ---- arithmetic that a compiler may not contract

@@ -3624,8 +3624,8 @@ DT_MUST_CHECK DT_API dt_status dt_optim_cosine_annealing_lr(
 
 /* ---- attention */
 
-/** softmax(scale * query @ key.T + mask) @ value (arXiv 1706.03762). A query that may look nowhere
- * gives zeros.
+/** dropout(softmax(scale * query @ key.T + mask), dropout_p) @ value (arXiv 1706.03762). A query
+ * that may look nowhere gives zeros.
  * @param query [..., queries, features].
  * @param key [..., keys, features].
  * @param value [..., keys, features of the values].

@@ -14,7 +14,9 @@ namespace dt::calls {
 // reads head h * G / H of key and value. mask [B,H,M,N] is bool (true: seen) or floating (added);
 // with is_causal row i sees columns 0 to i alone. A row that sees nothing is 0. lse [B,H,M],
 // contiguous and of the dtype that query is computed in, is the logarithm of a row's sum of
-// exponentials, infinity where the row sees nothing.
+// exponentials, infinity where the row sees nothing. With state, as of random.toml, the weights
+// [B,H,M,N] of the values are those that the dropout kernel makes of the softmax, with p < 1: rows'
+// sums are of all. A backend need not have that.
 struct Attention : Call {
   const dt_view& y;
   const dt_view* lse;
@@ -22,8 +24,11 @@ struct Attention : Call {
   const dt_view& key;
   const dt_view& value;
   const dt_view* mask;
+  const dt_view* state;
   bool is_causal;
+  int64_t advance;
   double scale;
+  double p;
 
   explicit Attention(const dt_call* call)
       : Call(call),
@@ -33,8 +38,11 @@ struct Attention : Call {
         key(call->in[1]),
         value(call->in[2]),
         mask(present(call->in[3])),
+        state(present(call->in[4])),
         is_causal(call->ints[0] != 0),
-        scale(call->floats[0]) {}
+        advance(call->ints[1]),
+        scale(call->floats[0]),
+        p(call->floats[1]) {}
 };
 
 // A shortcut: gradients of attention, dense in their last dimensions, from g, that of y.
@@ -49,8 +57,11 @@ struct AttentionBackward : Call {
   const dt_view& y;
   const dt_view& lse;
   const dt_view* mask;
+  const dt_view* state;
   bool is_causal;
+  int64_t advance;
   double scale;
+  double p;
 
   explicit AttentionBackward(const dt_call* call)
       : Call(call),
@@ -64,8 +75,11 @@ struct AttentionBackward : Call {
         y(call->in[4]),
         lse(call->in[5]),
         mask(present(call->in[6])),
+        state(present(call->in[7])),
         is_causal(call->ints[0] != 0),
-        scale(call->floats[0]) {}
+        advance(call->ints[1]),
+        scale(call->floats[0]),
+        p(call->floats[1]) {}
 };
 
 }  // namespace dt::calls

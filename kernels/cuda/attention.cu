@@ -3,6 +3,7 @@
 // rows in registers; the values are fetched while it makes scores, the next keys while it adds
 // values.
 #include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/attention_dropout.cuh"
 #include "kernels/cuda/attention_single.h"
 #include "kernels/cuda/cudnn_attention.h"
 
@@ -73,7 +74,7 @@ __global__ void __launch_bounds__(Block::kThreads, Block::kBlocks)
                       HeadMatrices<const typename Products::Element> query,
                       HeadMatrices<const typename Products::Element> key,
                       HeadMatrices<const typename Products::Element> value, Scoring scoring,
-                      int group) {
+                      WeightDropout dropout, int group) {
   using Piece = typename Products::Piece;
   using CopyOfKeys = RowCopy<Products, kLength, Block::kKeys, Block::kThreads>;
   constexpr int kRows = Block::kRows, kKeys = Block::kKeys;
@@ -96,11 +97,14 @@ __global__ void __launch_bounds__(Block::kThreads, Block::kBlocks)
   for (int k = 0; k < end; k += kKeys) {
     __syncthreads();
     CopyOfKeys next_values(values, value, b, h / group, k);
+    uint32_t kept = ~0u;
+    if (dropout.drops()) kept = dropout.kept<false, kKeys / 8>(b, h, first + warp_row, k);
     float scores[kKeys / 8][4];
     clear(scores);
     multiply_rows<Products, kLength>(scores, queries + warp_row * kPitch, keys);
-    score<false>(scores, scoring, b, h, first + warp_row, k);
+    score<false, false>(scores, scoring, b, h, first + warp_row, k);
     weigh<kKeys / 8, kLength>(scores, state, sums);
+    if (dropout.drops()) drop(scores, kept);
     next_values.end();
     __syncthreads();
     const int next = k + kKeys < end ? k + kKeys : key.rows;  // behind the last: nothing is read
@@ -113,7 +117,7 @@ __global__ void __launch_bounds__(Block::kThreads, Block::kBlocks)
   for (int half = 0; half < 2; ++half) {
     const float total = sum_of_row(state.total[half]);
     const int row = first + warp_row + lane_group() + 8 * half;
-    factor[half] = total == 0 ? 0.0f : 1 / total;
+    factor[half] = total == 0 ? 0.0f : dropout.factor() / total;
     if (lse == nullptr || lane_pair() != 0 || row >= scoring.queries) continue;
     lse[(int64_t{b} * gridDim.y + h) * scoring.queries + row] =
         total == 0 ? INFINITY : state.top[half] / kLog2E + logf(total);
@@ -136,6 +140,7 @@ int32_t run_blocks(const dt_stream* stream, const calls::Attention& call) {
                 call.lse ? static_cast<float*>(call.lse->data) : nullptr, HeadMatrices<const T>(q),
                 HeadMatrices<const T>(call.key), HeadMatrices<const T>(call.value),
                 Scoring(call.mask, call.scale, call.is_causal, q, call.key),
+                WeightDropout(call.state, call.advance, call.p, q, call.key),
                 static_cast<int>(q.sizes[1] / call.key.sizes[1]));
 }
 

@@ -170,8 +170,8 @@ class RowCopy {
 };
 
 // Makes scores of a warp's products of rows, queries from `query` on, with columns, keys from `key`
-// on, or the other way round.
-template <bool kOfKeys, int kTiles>
+// on, or the other way round. kCompact is for kernels that masks take little of the time of.
+template <bool kOfKeys, bool kCompact, int kTiles>
 __device__ __forceinline__ void score(float (&products)[kTiles][4], const Scoring& scoring, int b,
                                       int h, int query, int key) {
   const int queries = kOfKeys ? 8 * kTiles : 16, keys = kOfKeys ? 16 : 8 * kTiles;
@@ -196,8 +196,15 @@ __device__ __forceinline__ void score(float (&products)[kTiles][4], const Scorin
       return scoring.is_hidden(query, key) ? -INFINITY : product * factor;
     });
   } else {
-    make_each(
-        [&](float product, int query, int key) { return scoring.of(product, b, h, query, key); });
+    Scoring own = scoring;
+    if constexpr (kCompact) {
+      // Held in registers: else each score has code to read them, for each dtype of masks, which is
+      // a quarter of the kernel.
+      asm("" : "+r"(own.mask_dtype));
+#pragma unroll
+      for (int64_t& stride : own.mask_stride) asm("" : "+l"(stride));
+    }
+    make_each([&](float product, int query, int key) { return own.of(product, b, h, query, key); });
   }
 }
 

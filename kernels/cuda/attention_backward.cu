@@ -1,10 +1,12 @@
 // Gradients of attention: with p the weights, which are computed again, o the result and g its
 // gradient,
 //   dv = p^T @ g,  ds = p * (g @ v^T - sum(g * o)),  dq = scale * ds @ k,  dk = scale * ds^T @ q.
+// With dropout, p of dv and g @ v^T are multiplied by what it multiplies the weights by.
 // Nothing is added from two blocks: some have a few keys, which meet all queries, and some a few
 // queries, which meet all keys. Both have the same shape: rows that stay, and columns that pass by.
 // They are one kernel, since small problems have too few blocks of either to fill a device.
 #include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/attention_dropout.cuh"
 #include "kernels/cuda/cudnn_attention.h"
 
 namespace dt::cuda {
@@ -47,22 +49,41 @@ struct BackwardOperands {
   HeadMatrices<const T> query, g, key, value;
   const float *lse, *delta;  // of each query
   Scoring scoring;
+  WeightDropout dropout;
   int heads, group;
 };
 
-// Makes weights of scores, and gradients of the scores of those of the weights. lse and delta
-// belong to queries: to columns where rows are keys.
+// Makes weights of scores, and gradients of the scores of those of the weights, which are times
+// `factor`. lse and delta belong to queries: to columns where rows are keys.
 template <bool kOfKeys, int kTiles>
 __device__ __forceinline__ void differentiate_weights(float (&scores)[kTiles][4],
                                                       float (&slopes)[kTiles][4], const float* lse,
-                                                      const float* delta) {
+                                                      const float* delta, float factor) {
 #pragma unroll
   for (int j = 0; j < kTiles; ++j) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const int query = kOfKeys ? 8 * j + lane_pair() + i % 2 : lane_group() + i / 2 * 8;
       scores[j][i] = exp2f(scores[j][i] - lse[query]);
-      slopes[j][i] = scores[j][i] * (slopes[j][i] - delta[query]);
+      slopes[j][i] = scores[j][i] * (slopes[j][i] * factor - delta[query]);
+    }
+  }
+}
+
+// Makes those of weights that were not kept, behind differentiate_weights, so that calls without
+// dropout pass by one branch alone.
+template <bool kOfKeys, int kTiles>
+__device__ __forceinline__ void drop_weights(float (&weights)[kTiles][4],
+                                             float (&slopes)[kTiles][4], const float* delta,
+                                             uint32_t kept) {
+#pragma unroll
+  for (int j = 0; j < kTiles; ++j) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int query = kOfKeys ? 8 * j + lane_pair() + i % 2 : lane_group() + i / 2 * 8;
+      if ((kept >> (4 * j + i) & 1) != 0) continue;
+      slopes[j][i] = -weights[j][i] * delta[query];
+      weights[j][i] = 0;
     }
   }
 }
@@ -119,6 +140,7 @@ __device__ __forceinline__ void gradient_of_keys(const Gradients<T>& to,
   Piece* const gs = queries + kWide * kPitch;
   float* const lse = reinterpret_cast<float*>(gs + kWide * kPitch);
   float* const delta = lse + kWide;
+  const WeightDropout& dropout = in.dropout;
   const int warp_row = threadIdx.x % Block::kTeamThreads / 32 * kWarpRows;
   const int part = threadIdx.x / Block::kTeamThreads * Block::kPart;
   const int begin = in.scoring.is_causal ? first / kWide * kWide : 0;
@@ -145,8 +167,12 @@ __device__ __forceinline__ void gradient_of_keys(const Gradients<T>& to,
       clear(slopes);
       multiply_rows<Products, kLength>(scores, keys + warp_row * kPitch, queries + part * kPitch);
       multiply_rows<Products, kLength>(slopes, values + warp_row * kPitch, gs + part * kPitch);
-      score<true>(scores, in.scoring, b, h, q + part, first + warp_row);
-      differentiate_weights<true>(scores, slopes, lse + part, delta + part);
+      score<true, true>(scores, in.scoring, b, h, q + part, first + warp_row);
+      differentiate_weights<true>(scores, slopes, lse + part, delta + part, dropout.factor());
+      if (dropout.drops()) {
+        drop_weights<true>(scores, slopes, delta + part,
+                           dropout.kept<true, Block::kPart / 8>(b, h, q + part, first + warp_row));
+      }
       multiply_sums<Products, kLength>(value_sums, scores, gs + part * kPitch);
       multiply_sums<Products, kLength>(key_sums, slopes, queries + part * kPitch);
     }
@@ -155,10 +181,11 @@ __device__ __forceinline__ void gradient_of_keys(const Gradients<T>& to,
   gather_teams<Block>(key_sums, memory);
   gather_teams<Block>(value_sums, memory);
   if (part != 0) return;
-  const float scales[2] = {in.scoring.scale, in.scoring.scale}, ones[2] = {1, 1};
+  const float scales[2] = {in.scoring.scale, in.scoring.scale},
+              factors[2] = {dropout.factor(), dropout.factor()};
   if (to.key.data) store_sums<kLength>(to.key, b, shared_head, first + warp_row, key_sums, scales);
   if (to.value.data)
-    store_sums<kLength>(to.value, b, shared_head, first + warp_row, value_sums, ones);
+    store_sums<kLength>(to.value, b, shared_head, first + warp_row, value_sums, factors);
 }
 
 // Queries of a head from `first` on.
@@ -177,6 +204,7 @@ __device__ __forceinline__ void gradient_of_queries(const Gradients<T>& to,
   Piece* const values = keys + kWide * kPitch;
   float* const lse = reinterpret_cast<float*>(values + kWide * kPitch);
   float* const delta = lse + kRows;
+  const WeightDropout& dropout = in.dropout;
   const int warp_row = threadIdx.x % Block::kTeamThreads / 32 * kWarpRows;
   const int part = threadIdx.x / Block::kTeamThreads * Block::kPart;
   const int end = in.scoring.last_key(first + kRows);
@@ -199,8 +227,13 @@ __device__ __forceinline__ void gradient_of_queries(const Gradients<T>& to,
     clear(slopes);
     multiply_rows<Products, kLength>(scores, queries + warp_row * kPitch, keys + part * kPitch);
     multiply_rows<Products, kLength>(slopes, gs + warp_row * kPitch, values + part * kPitch);
-    score<false>(scores, in.scoring, b, h, first + warp_row, k + part);
-    differentiate_weights<false>(scores, slopes, lse + warp_row, delta + warp_row);
+    score<false, true>(scores, in.scoring, b, h, first + warp_row, k + part);
+    differentiate_weights<false>(scores, slopes, lse + warp_row, delta + warp_row,
+                                 dropout.factor());
+    if (dropout.drops()) {
+      drop_weights<false>(scores, slopes, delta + warp_row,
+                          dropout.kept<false, Block::kPart / 8>(b, h, first + warp_row, k + part));
+    }
     multiply_sums<Products, kLength>(sums, slopes, keys + part * kPitch);
   }
   gather_teams<Block>(sums, reinterpret_cast<float*>(shared));
@@ -215,6 +248,14 @@ struct GradientBlocks {
   int of_keys, of_queries;
 };
 
+// Blocks for devices whose shared memory has no room for larger ones, which Hopper's has.
+using SmallBlock = Block<32, 32>;
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+constexpr bool kHasLargeMemory = true;
+#else
+constexpr bool kHasLargeMemory = false;
+#endif
+
 template <class Products, int kLength, class Block, class T = typename Products::Element>
 __global__ void __launch_bounds__(Block::kThreads)
     attention_gradients(Gradients<T> to, BackwardOperands<T> in, GradientBlocks blocks) {
@@ -223,6 +264,7 @@ __global__ void __launch_bounds__(Block::kThreads)
   int block = static_cast<int>(blockIdx.x);
   const int b = static_cast<int>(blockIdx.y);
   begin_kernel();
+  if constexpr (kHasLargeMemory && std::is_same_v<Block, SmallBlock>) return;  // it has no calls
   if (block < blocks.of_keys) {
     const int head = block / blocks.per_shared_head, number = block % blocks.per_shared_head;
     gradient_of_keys<Products, kLength, Block>(to, in, memory, b, head, number * Block::kRows);
@@ -261,6 +303,7 @@ int32_t run_blocks(const dt_stream* stream, const calls::AttentionBackward& call
                                   static_cast<const float*>(call.lse.data),
                                   delta,
                                   Scoring(call.mask, call.scale, call.is_causal, q, k),
+                                  WeightDropout(call.state, call.advance, call.p, q, k),
                                   static_cast<int>(heads),
                                   static_cast<int>(heads / shared_heads)};
   const dim3 rows(static_cast<unsigned>(divide_up(q.sizes[2], kDeltaRows)),
@@ -293,7 +336,7 @@ int32_t run_backward(const dt_stream* stream, const calls::AttentionBackward& ca
         std::conditional_t<kPieces == 3 && (kLength > 64), Block<64, 64, 2>, Block<128, 64>>;
     const int32_t result = run_blocks<Products, kLength, Large>(stream, call);
     if (result != DT_KERNEL_UNSUPPORTED) return result;
-    return run_blocks<Products, kLength, Block<32, 32>>(stream, call);
+    return run_blocks<Products, kLength, SmallBlock>(stream, call);
   }
 }
 

@@ -224,7 +224,7 @@ bool has_whole_packets(const dt_view& v) {
 }  // namespace
 
 bool is_single_query(const calls::Attention& call) {
-  if (call.query.sizes[2] != 1) return false;
+  if (call.query.sizes[2] != 1 || call.state != nullptr) return false;
   bool is_whole = false;
   visit_stored_floating(call.query.dtype, [&](auto type) {
     using T = typename decltype(type)::type;

@@ -5,7 +5,8 @@
 
 namespace dt::cuda {
 
-// Whether there is one query, and rows of keys and values are made of whole packets.
+// Whether there is one query, rows of keys and values are made of whole packets, and no weight is
+// dropped.
 bool is_single_query(const calls::Attention& call);
 
 int32_t attention_single(const dt_stream* stream, const calls::Attention& call);

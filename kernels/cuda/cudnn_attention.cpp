@@ -412,7 +412,7 @@ bool has_whole_packets(const dt_view* v) {
 
 template <class Call>
 bool can(const Call& call, std::initializer_list<const dt_view*> views) {
-  return call.mask == nullptr && is_narrow_float(call.query.dtype) &&
+  return call.mask == nullptr && call.state == nullptr && is_narrow_float(call.query.dtype) &&
          std::all_of(views.begin(), views.end(), has_whole_packets) && cudnn().usable &&
          cudnn().call.GetVersion() >= kVersion;
 }

@@ -8,7 +8,7 @@
 namespace dt::cuda {
 
 // Whether the library is there and the call is one that it may know: no mask but the causal one,
-// and rows of whole packets.
+// no dropout, and rows of whole packets.
 bool cudnn_can(const calls::Attention& call);
 bool cudnn_can(const calls::AttentionBackward& call);
 

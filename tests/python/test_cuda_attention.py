@@ -1,5 +1,7 @@
 """Attention on a GPU, by cuDNN or by the own kernel, against NumPy in float64."""
 
+import struct
+
 import dumbtorch as dt
 import numpy as np
 import pytest
@@ -201,6 +203,51 @@ def test_captured(repeats):
         for ours, truth in zip(results, expected):
             tolerance = 4 * 2.0**-8 * np.abs(truth).max()
             assert np.abs(ours.double().cpu().numpy() - truth).max() <= tolerance
+
+
+def attend_with_dropout(q, k, v, g, is_causal):
+    x = [t.detach().requires_grad_() for t in (q, k, v)]
+    y = F.scaled_dot_product_attention(*x, is_causal=is_causal, dropout_p=0.1)
+    return y.detach(), *dt.autograd.grad(y, x, g)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_dropout_keeps_no_matrix(dtype):
+    x = operands((1, 1, 1, 8192, 8192, 64, 64), getattr(dt, dtype))
+    before = dt.cuda.memory_allocated()
+    dt.cuda.reset_peak_memory_stats()
+    attend_with_dropout(*x, True)
+    assert dt.cuda.max_memory_allocated() - before < 8192 * 8192 // 4
+
+
+def test_dropout_is_that_of_the_cpu():
+    """Of weights behind the first 2^32 of a matrix: the last 64 of 70000 x 65539."""
+    q = dt.zeros(1, 1, 70000, 8, device="cuda", dtype=dt.bfloat16)
+    k, v = q.new_zeros(1, 1, 65539, 8), q.new_zeros(1, 1, 65539, 64)
+    v[0, 0, -64:] = dt.eye(64, device="cuda")
+    dt.manual_seed(6)
+    y = F.scaled_dot_product_attention(q, k, v, dropout_p=0.5)
+    block, place = divmod(70000 * 65539 - 64, 4)
+    dt.set_rng_state(dt.tensor(list(struct.pack("<qq", 6, block)), dtype=dt.uint8))
+    kept = F.dropout(dt.ones(68), 0.5) != 0
+    assert (y[0, 0, -1] != 0).cpu().equal(kept[place : place + 64])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_captured_dropout(dtype):
+    """Each replay draws its own numbers, those of eager calls; the backward the forward's."""
+    x = operands((2, 2, 2, 96, 97, 64, 64), getattr(dt, dtype))
+    attend_with_dropout(*x, True)
+    dt.manual_seed(5)
+    eager = [attend_with_dropout(*x, True) for _ in range(3)]
+    dt.manual_seed(5)
+    graph = dt.cuda.CUDAGraph()
+    with dt.cuda.graph(graph):
+        results = attend_with_dropout(*x, True)
+    for expected in eager:
+        graph.replay()
+        assert all(a.equal(b) for a, b in zip(results, expected))
+    assert not any(a.equal(b) for a, b in zip(*eager[:2]))
 
 
 @pytest.mark.parametrize("options", [{"temperature": 0}, {}, {"top_k": 5}, {"top_p": 0.7}], ids=str)

@@ -4601,8 +4601,8 @@ static inline dt_lr_scheduler *T_do_optim_cosine_annealing_lr(
 /** T_scaled_dot_product_attention(query: tensor, key: tensor, value: tensor, .attn_mask: tensor? =
  *     absent, .dropout_p: f64 = 0.0, .is_causal: bool = false, .scale: f64? = absent, .enable_gqa:
  *     bool = false)
- * softmax(scale * query @ key.T + mask) @ value (arXiv 1706.03762). A query that may look
- * nowhere gives zeros. [..., queries, features of the values]. */
+ * dropout(softmax(scale * query @ key.T + mask), dropout_p) @ value (arXiv 1706.03762). A query
+ * that may look nowhere gives zeros. [..., queries, features of the values]. */
 typedef struct {
   dt_tensor *attn_mask;
   double dropout_p;

@@ -9414,8 +9414,8 @@ inline LrScheduler CosineAnnealingLR(
 
 namespace functional {
 
-// softmax(scale * query @ key.T + mask) @ value (arXiv 1706.03762). A query that may look nowhere
-// gives zeros. [..., queries, features of the values].
+// dropout(softmax(scale * query @ key.T + mask), dropout_p) @ value (arXiv 1706.03762). A query
+// that may look nowhere gives zeros. [..., queries, features of the values].
 inline Tensor scaled_dot_product_attention(
     const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& attn_mask = {},
     double dropout_p = 0.0, bool is_causal = false, std::optional<double> scale = std::nullopt,

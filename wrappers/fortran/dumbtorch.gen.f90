@@ -8686,8 +8686,9 @@ function dt_optim_cosine_annealing_lr(optimizer, t_max, eta_min, stat, errmsg) r
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! scaled_dot_product_attention: softmax(scale * query @ key.T + mask) @ value (arXiv 1706.03762). A
-! query that may look nowhere gives zeros. [..., queries, features of the values].
+! scaled_dot_product_attention: dropout(softmax(scale * query @ key.T + mask), dropout_p) @ value
+! (arXiv 1706.03762). A query that may look nowhere gives zeros. [..., queries, features of the
+! values].
 function dt_scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: query
   type(dt_tensor), intent(in) :: key

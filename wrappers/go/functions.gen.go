@@ -3410,8 +3410,9 @@ type ScaledDotProductAttentionOptions struct {
 	EnableGqa bool
 }
 
-// ScaledDotProductAttention: softmax(scale * query @ key.T + mask) @ value (arXiv 1706.03762). A
-// query that may look nowhere gives zeros. [..., queries, features of the values].
+// ScaledDotProductAttention: dropout(softmax(scale * query @ key.T + mask), dropout_p) @ value
+// (arXiv 1706.03762). A query that may look nowhere gives zeros. [..., queries, features of the
+// values].
 func ScaledDotProductAttention(query *Tensor, key *Tensor, value *Tensor, options ...ScaledDotProductAttentionOptions) (out *Tensor, err error) {
 	o := last(options)
 	err = run(162, []any{query, key, value, o.AttnMask, o.DropoutP, o.IsCausal, o.Scale, o.EnableGqa}, &out)

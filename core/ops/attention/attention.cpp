@@ -14,6 +14,7 @@
 #include "core/ops/indexing.gen.h"
 #include "core/ops/linalg.gen.h"
 #include "core/ops/nn.gen.h"
+#include "core/ops/nn/dropout.h"
 #include "core/ops/nn/softmax.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/reduce.gen.h"
@@ -45,32 +46,38 @@ Tensor for_each_head(const Tensor& x, int64_t heads) {
   return heads == x.size(-3) ? x : repeat_interleave(x, heads / x.size(-3), -3);
 }
 
-// softmax(factor * q @ k^T + mask) @ v, in the dtype that narrow ones are computed in.
-Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, double factor,
-              double dropout_p) {
+// What attention does beside its tensors.
+struct AttentionSettings {
+  double factor, dropout_p;
+  bool is_causal, shares_heads;
+  Generator::Draw draw;  // the numbers of dropout, where they have been reserved
+};
+
+Tensor drop_weights(const Tensor& weights, const AttentionSettings& o) {
+  if (o.draw.state.defined()) return dropout_at(weights, o.dropout_p, o.draw);
+  return dropout(weights, o.dropout_p, o.dropout_p != 0);
+}
+
+// dropout(softmax(factor * q @ k^T + mask)) @ v, in the dtype that narrow ones are computed in.
+Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
+              const AttentionSettings& o) {
   const DType narrow = q.dtype(), wide = info(narrow).compute;
-  Tensor scores = matmul(to_dtype(q, wide) * factor, transpose(to_dtype(k, wide), -2, -1));
+  Tensor scores = matmul(to_dtype(q, wide) * o.factor, transpose(to_dtype(k, wide), -2, -1));
   if (mask.defined()) {
     check_written_sizes(scores.sizes(), broadcast_sizes(scores.sizes(), mask.sizes()));
     scores = scores + bias_of(mask, wide);
   }
   const Tensor weights = softmax_of_scores(scores);
-  const Tensor y = matmul(dropout(weights, dropout_p, dropout_p != 0), to_dtype(v, wide));
+  const Tensor y = matmul(drop_weights(weights, o), to_dtype(v, wide));
   return to_dtype(y, narrow);
 }
-
-// What attention does beside its tensors.
-struct AttentionSettings {
-  double factor, dropout_p;
-  bool is_causal, shares_heads;
-};
 
 // Over query, key, value and mask.
 Tensor attention_composition(const std::vector<Tensor>& in, const AttentionSettings& o) {
   const Tensor& q = in[0];
   const Tensor k = o.shares_heads ? for_each_head(in[1], q.size(-3)) : in[1];
   const Tensor v = o.shares_heads ? for_each_head(in[2], q.size(-3)) : in[2];
-  return attend(q, k, v, o.is_causal ? causal_mask(q, k) : in[3], o.factor, o.dropout_p);
+  return attend(q, k, v, o.is_causal ? causal_mask(q, k) : in[3], o);
 }
 
 // ---- the kernel
@@ -118,7 +125,7 @@ bool has_heads_of(const Tensor& x, const Tensor& q, bool shares_heads) {
 // Why attention is composed of other ops; null if a kernel may do it.
 const char* reason_to_compose(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
                               const AttentionSettings& o) {
-  if (o.dropout_p != 0) return "dropout draws a number for each weight";
+  if (o.dropout_p == 1) return "all weights are dropped";
   if (needs_graph(mask)) return "the mask's gradient has all weights";
   if (q.ndim() > 4) return "of more than two dimensions of matrices";
   if (!has_heads_of(k, q, o.shares_heads) || !has_heads_of(v, q, o.shares_heads))
@@ -179,6 +186,9 @@ Attended attend_by_kernel(const std::vector<Tensor>& in, const AttentionSettings
   call.mask = mask_view(in[3], q, k);
   call.is_causal = o.is_causal;
   call.scale = o.factor;
+  call.state = o.draw.state;
+  call.advance = o.draw.advance;
+  call.p = o.dropout_p;
   if (!run_shortcut(op::attention, call)) return {};
   return result;
 }
@@ -231,9 +241,19 @@ bool attention_backward(BackwardCall& b, const std::vector<Tensor>& in, const Te
   call.mask = mask_view(in[3], in[0], in[1]);
   call.is_causal = o.is_causal;
   call.scale = o.factor;
+  call.state = o.draw.state;
+  call.advance = o.draw.advance;
+  call.p = o.dropout_p;
   if (!run_shortcut(op::attention_backward, call)) return false;
   for (int i = 0; i < 3; ++i) b.results[i] = results[i];
   return true;
+}
+
+// Numbers for the weights of all queries and keys. Forward, backward and the composition take the
+// same ones.
+Generator::Draw draw_for_weights(const Tensor& q, const Tensor& k) {
+  const int64_t weights = q.numel() / q.size(-1) * k.size(-2);
+  return default_generator(q.device())->reserve(weights);
 }
 
 Tensor fused_attention(const std::vector<Tensor>& in, const AttentionSettings& o) {
@@ -275,10 +295,11 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   check_weights(query, dropout_p);
   if (enable_gqa) check_grouped_heads(query, key, value);
   const double factor = scale ? *scale : 1 / std::sqrt(static_cast<double>(query.size(-1)));
-  const AttentionSettings settings = {factor, dropout_p, is_causal, enable_gqa};
+  AttentionSettings settings = {factor, dropout_p, is_causal, enable_gqa, {}};
   const std::vector<Tensor> in = {query, key, value, attn_mask};
   const char* reason = reason_to_compose(query, key, value, attn_mask, settings);
   if (!reason) {
+    if (dropout_p != 0) settings.draw = draw_for_weights(query, key);
     const Tensor y = fused_attention(in, settings);
     if (y.defined()) return y;
     reason = "the device has no kernel for these";

@@ -1,6 +1,5 @@
-// Dropout keeps no mask: the state of the generator and the place in its sequence say which
-// elements were dropped, so the gradient draws the same numbers again. It is linear, so it is its
-// own derivative.
+#include "core/ops/nn/dropout.h"
+
 #include <utility>
 
 #include "core/autograd/inplace.h"
@@ -12,7 +11,6 @@
 #include "core/ops/pointwise.gen.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/calls/nn.gen.h"
-#include "core/runtime/generator.h"
 
 namespace dt {
 namespace {
@@ -27,8 +25,15 @@ void draw(const Tensor& y, const Tensor& x, double p, const Generator::Draw& at)
   run(op::dropout, call);
 }
 
-// The numbers are drawn in row-major order, whatever the order in memory, which is the input's.
-Tensor drop(const Tensor& input, double p, const Generator::Draw& at) {
+void drop_in_place(const Tensor& x, double p, const Generator::Draw& at) {
+  if (x.impl()->contiguous) return draw(x, x, p, at);
+  const GradMode no_grad(false);
+  copy_elements(x, dropout_at(x, p, at));
+}
+
+}  // namespace
+
+Tensor dropout_at(const Tensor& input, double p, const Generator::Draw& at) {
   const Tensor x = contiguous(input);
   Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
   draw(y, x, p, at);
@@ -37,23 +42,15 @@ Tensor drop(const Tensor& input, double p, const Generator::Draw& at) {
     copy_elements(y, rows);
   }
   return record("NativeDropoutBackward0", y, {x},
-                [p, at](BackwardCall& b) { b.results[0] = drop(b.grad(), p, at); });
+                [p, at](BackwardCall& b) { b.results[0] = dropout_at(b.grad(), p, at); });
 }
-
-void drop_in_place(const Tensor& x, double p, const Generator::Draw& at) {
-  if (x.impl()->contiguous) return draw(x, x, p, at);
-  const GradMode no_grad(false);
-  copy_elements(x, drop(x, p, at));
-}
-
-}  // namespace
 
 Tensor dropout(const Tensor& input, double p, bool training) {
   check_dropout_probability(p);
   if (!training || p == 0 || input.numel() == 0) return input;
   if (p == 1) return mul(input, Scalar(false));
   check_output_dtype(input.dtype());
-  return drop(input, p, default_generator(input.device())->reserve(input.numel()));
+  return dropout_at(input, p, default_generator(input.device())->reserve(input.numel()));
 }
 
 const Tensor& dropout_(const Tensor& input, double p, bool training) {
@@ -64,7 +61,7 @@ const Tensor& dropout_(const Tensor& input, double p, bool training) {
   const Generator::Draw at = default_generator(input.device())->reserve(input.numel());
   inplace(
       "NativeDropoutBackward0", input, {input}, [&] { drop_in_place(input, p, at); },
-      [p, at](BackwardCall& b) { b.results[0] = drop(b.grad(), p, at); });
+      [p, at](BackwardCall& b) { b.results[0] = dropout_at(b.grad(), p, at); });
   return input;
 }
 

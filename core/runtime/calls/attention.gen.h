@@ -14,23 +14,28 @@ namespace dt {
 // reads head h * G / H of key and value. mask [B,H,M,N] is bool (true: seen) or floating (added);
 // with is_causal row i sees columns 0 to i alone. A row that sees nothing is 0. lse [B,H,M],
 // contiguous and of the dtype that query is computed in, is the logarithm of a row's sum of
-// exponentials, infinity where the row sees nothing.
-struct AttentionCall : Operands<2, 4> {
+// exponentials, infinity where the row sees nothing. With state, as of random.toml, the weights
+// [B,H,M,N] of the values are those that the dropout kernel makes of the softmax, with p < 1: rows'
+// sums are of all. A backend need not have that.
+struct AttentionCall : Operands<2, 5> {
   View& y = outputs[0];
   View& lse = outputs[1];  // may be absent
   View& query = inputs[0];
   View& key = inputs[1];
   View& value = inputs[2];
   View& mask = inputs[3];  // may be absent
+  View& state = inputs[4];  // may be absent
   bool is_causal = false;
+  int64_t advance = 0;
   double scale = 0;
+  double p = 0;
 
-  std::array<int64_t, 1> ints() const { return {{is_causal}}; }
-  std::array<double, 1> floats() const { return {{scale}}; }
+  std::array<int64_t, 2> ints() const { return {{is_causal, advance}}; }
+  std::array<double, 2> floats() const { return {{scale, p}}; }
 };
 
 // A shortcut: gradients of attention, dense in their last dimensions, from g, that of y.
-struct AttentionBackwardCall : Operands<3, 7> {
+struct AttentionBackwardCall : Operands<3, 8> {
   View& gquery = outputs[0];  // may be absent
   View& gkey = outputs[1];  // may be absent
   View& gvalue = outputs[2];  // may be absent
@@ -41,11 +46,14 @@ struct AttentionBackwardCall : Operands<3, 7> {
   View& y = inputs[4];
   View& lse = inputs[5];
   View& mask = inputs[6];  // may be absent
+  View& state = inputs[7];  // may be absent
   bool is_causal = false;
+  int64_t advance = 0;
   double scale = 0;
+  double p = 0;
 
-  std::array<int64_t, 1> ints() const { return {{is_causal}}; }
-  std::array<double, 1> floats() const { return {{scale}}; }
+  std::array<int64_t, 2> ints() const { return {{is_causal, advance}}; }
+  std::array<double, 2> floats() const { return {{scale, p}}; }
 };
 
 namespace op {

@@ -3403,8 +3403,8 @@ def optim_cosine_annealing_lr(optimizer, t_max, eta_min=0.0):
 
 
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
-    """softmax(scale * query @ key.T + mask) @ value (arXiv 1706.03762). A query that may look
-    nowhere gives zeros.
+    """dropout(softmax(scale * query @ key.T + mask), dropout_p) @ value (arXiv 1706.03762). A
+    query that may look nowhere gives zeros.
 
     Args:
         query: [..., queries, features].
