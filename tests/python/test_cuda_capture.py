@@ -68,6 +68,61 @@ def test_captured_steps_equal_eager_ones(optimizer, dropout):
     assert losses[True] == pytest.approx(losses[False], rel=1e-4)
 
 
+def scales_of_pytorch(torch, finite, **options):
+    """The scale after each step, of gradients that are finite or not."""
+    p = torch.ones(3, requires_grad=True)
+    optimizer, scaler = torch.optim.SGD([p], lr=0.1), torch.amp.GradScaler("cpu", **options)
+    scales = []
+    for good in finite:
+        optimizer.zero_grad()
+        scaler.scale(p.sum() * (1.0 if good else float("inf"))).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        scales.append(scaler.get_scale())
+    return scales
+
+
+@needs_gpu
+@pytest.mark.parametrize("optimizer", ["Adam", "AdamW", "RMSprop"])
+def test_captured_scaled_losses(torch, optimizer):
+    """The GPU decides on each replay whether the step is left out, and what the next scale is."""
+    options = {"init_scale": 2.0**10, "growth_interval": 3}
+    finite = [i not in (4, 5, 13, 20) for i in range(30)]
+    found = {}
+    for captured in (False, True):
+        model = small_model()
+        opt = getattr(dt.optim, optimizer)(model.parameters(), lr=0.01)
+        scaler = dt.amp.GradScaler("cuda", **options)
+
+        def step(x, target, model=model, opt=opt, scaler=scaler):
+            opt.zero_grad()
+            with dt.autocast("cuda", dtype=dt.float16):
+                loss = F.cross_entropy(model(x), target)
+            scaler.scale(loss).backward()
+            scaler.unscale_(opt)
+            dt.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            scaler.step(opt)
+            scaler.update()
+            return loss.detach()
+
+        data = [(x.cuda(), y.cuda()) for x, y in batches(len(finite))]
+        run = step
+        found[captured] = losses, scales, weights = [], [], []
+        for i, (x, y) in enumerate(data):
+            if captured and i == 1:
+                run = dt.capture(step, x, y, warmup=0)
+            before = [p.detach().clone() for p in model.parameters()]
+            losses.append(run(x if finite[i] else x * float("inf"), y).item())
+            scales.append(scaler.get_scale())
+            stays = all(dt.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+            assert stays == (not finite[i])
+        weights += [p.detach().cpu() for p in model.parameters()]
+    assert found[True][1] == found[False][1] == scales_of_pytorch(torch, finite, **options)
+    assert found[True][0] == pytest.approx(found[False][0], rel=1e-3, nan_ok=True)
+    for a, b in zip(found[True][2], found[False][2], strict=True):
+        assert dt.allclose(a, b, rtol=1e-2, atol=1e-3)
+
+
 @needs_gpu
 def test_captured_kernels_wait_for_what_they_read():
     """In a graph a kernel may start before the last one is done: tiny ones behind long ones that write what they read,
