@@ -170,7 +170,8 @@ class RowCopy {
 };
 
 // Makes scores of a warp's products of rows, queries from `query` on, with columns, keys from `key`
-// on, or the other way round. kCompact is for kernels that masks take little of the time of.
+// on, or the other way round. kCompact keeps the code for masks small, for kernels that spend most
+// of their time elsewhere.
 template <bool kOfKeys, bool kCompact, int kTiles>
 __device__ __forceinline__ void score(float (&products)[kTiles][4], const Scoring& scoring, int b,
                                       int h, int query, int key) {

@@ -167,7 +167,7 @@ __device__ __forceinline__ void gradient_of_keys(const Gradients<T>& to,
       clear(slopes);
       multiply_rows<Products, kLength>(scores, keys + warp_row * kPitch, queries + part * kPitch);
       multiply_rows<Products, kLength>(slopes, values + warp_row * kPitch, gs + part * kPitch);
-      score<true, true>(scores, in.scoring, b, h, q + part, first + warp_row);
+      score<true, (Products::kPieces > 1)>(scores, in.scoring, b, h, q + part, first + warp_row);
       differentiate_weights<true>(scores, slopes, lse + part, delta + part, dropout.factor());
       if (dropout.drops()) {
         drop_weights<true>(scores, slopes, delta + part,
@@ -227,7 +227,7 @@ __device__ __forceinline__ void gradient_of_queries(const Gradients<T>& to,
     clear(slopes);
     multiply_rows<Products, kLength>(scores, queries + warp_row * kPitch, keys + part * kPitch);
     multiply_rows<Products, kLength>(slopes, gs + warp_row * kPitch, values + part * kPitch);
-    score<false, true>(scores, in.scoring, b, h, first + warp_row, k + part);
+    score<false, (Products::kPieces > 1)>(scores, in.scoring, b, h, first + warp_row, k + part);
     differentiate_weights<false>(scores, slopes, lse + warp_row, delta + warp_row,
                                  dropout.factor());
     if (dropout.drops()) {
