@@ -133,7 +133,7 @@ class DType:
     @property
     def is_of_cpp(self) -> bool:
         """Whether C++ itself has the type. Those of kernels/narrow.h are classes."""
-        return self.c[0].islower()
+        return self.c in ("bool", "float", "double") or self.c.endswith("_t")
 
 
 @dataclass(frozen=True)

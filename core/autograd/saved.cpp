@@ -36,6 +36,7 @@ Saved Saved::input(const Tensor& x) {
   if (!s.packed_) {
     s.tensor_ = x;
     s.version_ = x.version();
+    if (!x.is_leaf()) s.output_index_ = kDerived;
   }
   return s;
 }
@@ -68,7 +69,11 @@ Tensor Saved::get(Node* owner) const {
   if (packed_) return unpack(owner);
   if (!tensor_.defined()) return tensor_;
   if (output_index_ != kPlace && tensor_.version() != version_) fail_changed(owner);
-  if (output_index_ < 0 || !grad_enabled()) return tensor_;
+  if (!grad_enabled()) return tensor_;
+  DT_CHECK(output_index_ != kDerived || tensor_.requires_grad(), kRuntimeError,
+           "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_()."
+           "This is not supported, please use out-of-place `.detach()` instead");
+  if (output_index_ < 0) return tensor_;
   Tensor y = tensor_.detach();  // a fresh alias: the kept one must not lead back to its own node
   set_history(y, Ref<Node>::share(owner), output_index_);
   return y;

@@ -27,7 +27,8 @@ class Saved {
   }
 
  private:
-  enum : int32_t { kInput = -1, kPlace = -2 };  // instead of an output's number
+  // Instead of an output's number. A derived input is one that another node has made.
+  enum : int32_t { kInput = -1, kPlace = -2, kDerived = -3 };
 
   Tensor unpack(Node* owner) const;
   [[noreturn]] void fail_changed(const Node* owner) const;

@@ -216,3 +216,33 @@ def test_whether_inference_mode_is_on(both):
 
     ours, theirs = both(run)
     assert ours == theirs
+
+
+KEEPERS = {
+    "gelu": lambda t, x: t.nn.functional.gelu(x).sum(),
+    "layer_norm": lambda t, x: t.nn.functional.layer_norm(x, (2,))[0, 0],
+    "logsumexp": lambda t, x: t.logsumexp(x, 1).sum(),
+    "mse_loss": lambda t, x: t.nn.functional.mse_loss(x, t.zeros(2, 2)),
+    "square": lambda t, x: x.square().sum(),
+    "normalize": lambda t, x: t.nn.functional.normalize(x).sum(),
+}
+
+
+@pytest.mark.parametrize("function", KEEPERS.values(), ids=KEEPERS)
+def test_a_kept_tensor_that_was_detached(function):
+    """Its place in the graph is lost, so that a gradient with a graph cannot be had; one without a graph can be."""
+
+    def run(t, create_graph):
+        x = t.tensor([[0.1, 0.2], [0.3, -0.4]], requires_grad=True)
+        y = x * 2
+        result = function(t, y)
+        y.detach_()
+        return t.autograd.grad(result, x, create_graph=create_graph)
+
+    run(dt, False)
+    told = []
+    for t in (dt, torch):
+        with pytest.raises(RuntimeError, match="has been detached in-place") as error:
+            run(t, True)
+        told.append(str(error.value))
+    assert told[0].endswith(told[1])

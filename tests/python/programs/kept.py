@@ -136,6 +136,7 @@ KEPT_FOR = {
     ("IndexAddBackward0", "index"): [1],
     ("LdexpBackward0", "result"): [1],
     ("LeakyReluBackwardBackward0", "self"): [0],
+    ("LerpBackward1", "weight"): [0, 1],
     ("LinalgLstsqBackward0", "b"): [0],
     ("LinalgLuSolveBackward0", "result"): [0],
     ("LinalgSolveExBackward0", "A"): [],

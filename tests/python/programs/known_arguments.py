@@ -7,7 +7,7 @@ import re
 
 import torch
 
-from .case import CHANGED, Case, documented
+from .case import CHANGED, Case, documented, share_memory
 from .elements import all_that_differ, differing, only_the_infinite_differs
 from .exact import is_result_of, may_overflow
 from .tensors import strides
@@ -192,6 +192,15 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     sentence = "the output given to float_power has dtype|all only supports bool tensor for result"
     return "out=" in c.statement and c.only_theirs_raises(sentence)
+
+
+# PyTorch writes it while it reads what shares its memory.
+@documented("**`out=`** is taken")
+def _(c: Case) -> bool:
+    into = c.named(" ".join(re.findall(r"out=(x\d+)", c.statement)))
+    reads = c.named(re.sub(r"out=x\d+", "", c.statement.partition(" = ")[2]))
+    shared = any(share_memory(x, y) for x in into for y in reads)
+    return c.aspect == "values" and shared
 
 
 # PyTorch's has no gradient, and may be written anywhere.

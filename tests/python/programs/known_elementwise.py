@@ -403,6 +403,19 @@ def _(c: Case) -> bool:
     return bool(denormal.flatten()[theirs_alone_is_nan(c)].all())
 
 
+# Whose quotient overflows.
+@documented("**Remainders** by denormal numbers")
+def _(c: Case) -> bool:
+    called = re.search(r" %=? |\b(remainder|fmod)_?\(", c.statement) is not None
+    if not called or not all_that_differ(c, lambda ours, theirs: ours.isfinite() & theirs.isnan()):
+        return False
+    numbers = [abs(float(n)) for n in re.findall(r"\d\.?\d*e-\d+", c.statement)]
+    sizes = [x.detach().double().abs() for x in c.used if x is not c.theirs]
+    divisors = [*numbers, *(float(s[s > 0].min()) for s in sizes if bool((s > 0).any()))]
+    most = max((float(s.max()) for s in sizes if s.numel()), default=0.0)
+    return len(divisors) > 0 and most / min(divisors) > torch.finfo(c.theirs.dtype).max
+
+
 def theirs_alone_is_nan(c: Case) -> torch.Tensor:
     ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
     return ours.isfinite() & theirs.isnan()

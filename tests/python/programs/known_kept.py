@@ -34,6 +34,20 @@ def _(c: Case) -> bool:
     return changed and not first and hidden and c.only_theirs_raises(CHANGED)
 
 
+# What was detached in place and is kept here alone, for a gradient with a graph.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    return ".detach_()" in c.history and c.only_ours_raises("has been detached in-place")
+
+
+# A vector of addr that came to require grad later: ours is a view of it.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    less = (c.aspect, c.difference.ours) in (("requires_grad", "False"), ("type", "None"))
+    given = c.named("\n".join(re.findall(r".*\baddr_?\(.*", c.history)))
+    return less and any(x is y for x in c.flagged for y in given)
+
+
 # What these keep and PyTorch's do not: operands, and the result of attention.
 KEEP_MORE = r"scaled_dot_product_attention\(|cross_entropy\(|CrossEntropyLoss\(|matmul\(|@"
 

@@ -400,6 +400,29 @@ x3.requires_grad = True
 x5, = t.autograd.grad(x4, x2, create_graph=True)
 x5.backward()
 """,
+    "a vector of addr, which comes to require a gradient": """
+x1 = t.tensor([[0.5]])
+x2 = t.tensor([0.5])
+x3 = t.tensor([0.5], requires_grad=True)
+x4 = t.addr(x1, x2, x3)
+x2.requires_grad = True
+x4.backward(create_graph=True)
+""",
+    "a weight of lerp that no gradient reads": """
+x1 = t.tensor([[[[0.5]]]]).requires_grad_()
+x2 = t.tensor([[[0]]])
+x3 = t.mean(x1)
+x4 = t.lerp(x2, x2, x3)
+x3.zero_()
+x4.backward()
+""",
+    "the input of a loss, which is detached": """
+x1 = t.tensor([[0.5, 0.0], [0.0, 0.0]]).requires_grad_()
+x2 = t.tensor([[0.0]]).add(x1)
+x3 = t.nn.functional.cross_entropy(x2, t.tensor([0, 0]))
+x2.detach_()
+t.autograd.backward([x3, x1.square().sum()], create_graph=True)
+""",
 }
 
 

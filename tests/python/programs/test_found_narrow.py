@@ -364,6 +364,21 @@ x2 = t.inner(x1, x1)
 x1 = t.arange(12).reshape((3, 1, 2, 2)).permute((1, 3, 0, 2))
 x2 = t.linalg.cross(x1, x1, dim=2)
 """,
+    "remainders whose quotient overflows": """
+x1 = t.tensor([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 2147483647]])
+x2 = x1.remainder(1e-30)
+""",
+    "sums of large integers as floats": """
+x1 = t.tensor([[-2147483648, 2147483647, 1]])
+x2 = t.sum(x1, dtype=t.float32)
+""",
+    "a triangle written over what it is cut from": """
+x1 = t.tensor([[0.0, 0.5], [0.25, 0.0]])
+x2 = t.zeros(2, 2)
+x3 = t.add(x1, x1, out=x2)
+x4 = x2.T
+x5 = t.tril(x4, out=x3)
+""",
     "a constant derivative before an infinite slope": """
 x1 = t.tensor([0.0, 0.5], requires_grad=True)
 x2 = t.pow(x1, -1)
