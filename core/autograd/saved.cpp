@@ -1,5 +1,7 @@
 #include "core/autograd/saved.h"
 
+#include <mutex>
+
 #include "core/autograd/record.h"
 #include "core/runtime/context.h"
 
@@ -27,6 +29,13 @@ std::string origin(const Node* maker, int output_index) {
   return ", which is output " + std::to_string(output_index) + " of " + function_of(*maker) + ",";
 }
 
+// Whether a node has made x. Saving is frequent: is_leaf would share the node to say so.
+bool is_derived(const Tensor& x) {
+  Autograd& a = x.impl()->autograd;
+  const std::lock_guard<SpinLock> guard(a.lock);
+  return a.node != nullptr;
+}
+
 }  // namespace
 
 Saved Saved::input(const Tensor& x) {
@@ -36,7 +45,7 @@ Saved Saved::input(const Tensor& x) {
   if (!s.packed_) {
     s.tensor_ = x;
     s.version_ = x.version();
-    if (!x.is_leaf()) s.output_index_ = kDerived;
+    if (is_derived(x)) s.output_index_ = kDerived;
   }
   return s;
 }

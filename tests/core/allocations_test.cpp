@@ -1,43 +1,11 @@
 // Small steps take their memory from the library's cache: what they ask of the system besides,
 // after the first time, is counted here.
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
-#include <new>
 
 #include "core/autograd/engine.h"
 #include "core/ops/ops.h"
-
-namespace {
-
-int64_t allocations = 0;
-
-void* counted(std::size_t bytes) {
-  ++allocations;
-  if (void* memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  return counted(bytes);
-}
-void* operator new[](std::size_t bytes) {
-  return counted(bytes);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
+#include "tests/core/heap.h"
 
 namespace dt {
 namespace {
@@ -46,9 +14,9 @@ int failures = 0;
 
 void check(const char* what, int64_t most, const std::function<void()>& step) {
   for (int i = 0; i < 3; ++i) step();
-  const int64_t before = allocations;
+  const int64_t before = heap::allocations;
   step();
-  const int64_t count = allocations - before;
+  const int64_t count = heap::allocations - before;
   if (count <= most) return;
   std::printf("FAIL %s: %lld allocations, at most %lld are needed\n", what,
               static_cast<long long>(count), static_cast<long long>(most));

@@ -3,58 +3,26 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <new>
 
 #include "core/ops/creation.gen.h"
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/transfer.h"
-
-namespace {
-
-int64_t left = -1;  // how many more allocations succeed; -1: all
-
-void* limited(std::size_t bytes) {
-  if (left == 0) throw std::bad_alloc();
-  if (left > 0) --left;
-  if (void* memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  return limited(bytes);
-}
-void* operator new[](std::size_t bytes) {
-  return limited(bytes);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
+#include "tests/core/heap.h"
 
 namespace dt {
 namespace {
 
 // Adds 1 to x with memory for so many allocations; whether that was no error.
 bool add_with(int64_t allocations, const Tensor& x) {
-  left = allocations;
+  heap::left = allocations;
   bool succeeded = true;
   try {
     add_(x, 1);
   } catch (...) {
     succeeded = false;
   }
-  left = -1;
+  heap::left = -1;
   return succeeded;
 }
 
