@@ -73,13 +73,14 @@ inline void put_blocks(Bits (&out)[n], int64_t begin, Lanes64 a, Lanes64 b, Lane
   } else {
     constexpr std::make_index_sequence<kVectorBytes / 8> kLanes;
     const Lanes64 ab = side_by_side(a, b), cd = side_by_side(c, d);
-    const Lanes64 blocks[] = {interleave<0>(ab, cd, kLanes), interleave<1>(ab, cd, kLanes)};
-    __builtin_memcpy(out + begin, blocks, sizeof(blocks));
+    const Lanes64 first = interleave<0>(ab, cd, kLanes), second = interleave<1>(ab, cd, kLanes);
+    __builtin_memcpy(out + begin, &first, sizeof(first));
+    __builtin_memcpy(out + begin + sizeof(first) / sizeof(Bits), &second, sizeof(second));
   }
 }
 
-// Blocks are made so many at a time.
-constexpr int kBlocksAtOnce = 16;
+// Blocks are made so many at a time: two vectors, neither of which waits for its own arithmetic.
+constexpr int kTogether = 2, kBlocksAtOnce = kTogether * kVectorBytes / 8;
 static_assert(kBlocks % kBlocksAtOnce == 0, "blocks are made in whole steps");
 
 // The bits of `blocks` blocks, and of some more; the others keep what they have. In 64-bit lanes of
@@ -91,18 +92,26 @@ inline void make_bits(Bits (&out)[n], uint64_t first, const RoundKeys& keys, int
   for (int i = 0; i < kLanes; ++i) counts[i] = static_cast<uint64_t>(i);
   const Lanes64 count = load(counts);
   for (int64_t begin = 0; begin < blocks; begin += kBlocksAtOnce) {
-    for (int64_t i = begin; i < begin + kBlocksAtOnce; i += kLanes) {
-      Lanes64 c0 = count + (first + static_cast<uint64_t>(i)), c1 = c0 >> 32, c2 = {}, c3 = {};
-      for (int round = 0; round < philox::kRounds; ++round) {
-        const Lanes64 p0 = multiply_low_halves(c0, philox::kMultiplier0);
-        const Lanes64 p1 = multiply_low_halves(c2, philox::kMultiplier1);
-        c0 = (p1 >> 32) ^ c1 ^ keys.first[round];
-        c2 = (p0 >> 32) ^ c3 ^ keys.second[round];
-        c1 = p1;
-        c3 = p0;
-      }
-      put_blocks<kOrder>(out, kPerBlock * i, c0, c1, c2, c3);
+    Lanes64 c0[kTogether], c1[kTogether], c2[kTogether] = {}, c3[kTogether] = {};
+    DT_UNROLL
+    for (int v = 0; v < kTogether; ++v) {
+      c0[v] = count + (first + static_cast<uint64_t>(begin + v * kLanes));
+      c1[v] = c0[v] >> 32;
     }
+    for (int round = 0; round < philox::kRounds; ++round) {
+      DT_UNROLL
+      for (int v = 0; v < kTogether; ++v) {
+        const Lanes64 p0 = multiply_low_halves(c0[v], philox::kMultiplier0);
+        const Lanes64 p1 = multiply_low_halves(c2[v], philox::kMultiplier1);
+        c0[v] = (p1 >> 32) ^ c1[v] ^ keys.first[round];
+        c2[v] = (p0 >> 32) ^ c3[v] ^ keys.second[round];
+        c1[v] = p1;
+        c3[v] = p0;
+      }
+    }
+    DT_UNROLL
+    for (int v = 0; v < kTogether; ++v)
+      put_blocks<kOrder>(out, kPerBlock * (begin + v * kLanes), c0[v], c1[v], c2[v], c3[v]);
   }
 }
 
