@@ -16,7 +16,7 @@ namespace dt::calls {
 // contiguous and of the dtype that query is computed in, is the logarithm of a row's sum of
 // exponentials, infinity where the row sees nothing. With state, as of random.toml, the weights
 // [B,H,M,N] of the values are those that the dropout kernel makes of the softmax, with p < 1: rows'
-// sums are of all. A backend need not have that.
+// sums are of all.
 struct Attention : Call {
   const dt_view& y;
   const dt_view* lse;

@@ -13,7 +13,6 @@ namespace dt::cpu {
 #if defined(__AVX__)
 
 int32_t kernels::attention(const dt_stream* stream, const calls::Attention& call) {
-  if (call.state != nullptr) return DT_KERNEL_UNSUPPORTED;
   return visit_wide(call.query.dtype, [&](auto type) {
     attend_all<typename decltype(type)::type>(stream, call);
     return DT_KERNEL_OK;

@@ -1,13 +1,14 @@
 // Gradients of attention: the weights are computed again, block by block, from the scores and the
 // logarithms of their sums (arXiv 2205.14135). With p the weights and o the result,
 //   dv = p^T @ g,  ds = p * (g @ v^T - sum(g * o)),  dq = scale * ds @ k,  dk = scale * ds^T @ q.
+// Dropout applies to the p of dv and to g @ v^T: sum(g * o) is what that makes of it.
 // A head of keys belongs to one thread: a block of keys, whose gradients stay in a cache, meets one
 // block of queries after the other. Where there are few heads, the keys of one are cut into parts,
 // each with a gradient of the queries of its own; these are added in the end. The shapes alone say
 // how many.
 #pragma once
 
-#include "kernels/cpu/attention_block.h"
+#include "kernels/cpu/attention_dropout.h"
 
 namespace dt::cpu {
 namespace {
@@ -75,6 +76,7 @@ struct BackwardBlock {
   const QuerySums<T>& gquery;
   const T* means;  // of each row: the gradients of its weights, weighted
   BlockUnit<T> unit;
+  const WeightDropout<T>& dropout;
   ScoreBlock at;
   BlockRows<T> query, g;
 
@@ -142,8 +144,12 @@ void BackwardBlock<T>::slope_row(int64_t i) const {
   unit.scale(call, weights, n);
   if (call.mask) add_mask(weights, *call.mask, at, i, n);
   exp_span(weights, weights, data<const T>(call.lse)[row(i)], n);
+  RowNumbers room;
+  const uint32_t* const numbers = dropout.drops() ? dropout.draw(room, at, i, n) : nullptr;
+  if (numbers) dropout.apply(slopes, numbers, n);
   const T mean = means[row(i)];
   for (int64_t j = 0; j < n; ++j) slopes[j] = weights[j] * (slopes[j] - mean);
+  if (numbers) dropout.apply(weights, numbers, n);
   unit.scale(call, slopes, n);
   for (int64_t j = n; j < at.keys; ++j) weights[j] = slopes[j] = 0;
 }
@@ -321,6 +327,7 @@ void differentiate(const dt_stream* stream, const calls::AttentionBackward& call
   const AttentionSizes& s = plan.sizes;
   const BackwardMemory<T> memory(call, plan, Workspace(call.workspace));
   const BlockUnit<T> unit(stream, call.query);
+  const WeightDropout<T> dropout(call);
   const int64_t cycles =
       s.batch * s.heads * s.queries.n * s.keys.n * (5 * s.most_features() + 16) / (2 * kLanes<T>);
   find_means(stream, call, s, memory);
@@ -334,8 +341,8 @@ void differentiate(const dt_stream* stream, const calls::AttentionBackward& call
     const ScoreBlock at = {batch, shared_head * s.group(), 0, 0, 0, 0};
     clear_queries(sums, s, at);
     const int64_t first = part * plan.keys_per_part;
-    differentiate_keys<T>({call, s, scratch, sums, memory.means, unit, at, {}, {}}, shared_head,
-                          first, min(first + plan.keys_per_part, s.keys.n));
+    differentiate_keys<T>({call, s, scratch, sums, memory.means, unit, dropout, at, {}, {}},
+                          shared_head, first, min(first + plan.keys_per_part, s.keys.n));
   });
   if (call.gquery && !sums_in_place<T>(call, plan)) join_parts(stream, call, plan, memory);
 }

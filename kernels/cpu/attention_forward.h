@@ -4,6 +4,7 @@
 // is worked off by one thread in the order of the keys.
 #pragma once
 
+#include "kernels/cpu/attention_dropout.h"
 #include "kernels/cpu/attention_few.h"
 
 namespace dt::cpu {
@@ -32,6 +33,7 @@ struct AttentionRows {
   const AttentionSizes& sizes;
   AttentionScratch<T> scratch;
   BlockUnit<T> unit;
+  const WeightDropout<T>& dropout;
   ScoreBlock at;
   BlockRows<T> query;
 
@@ -107,7 +109,8 @@ void AttentionRows<T>::score_few() const {
                    });
 }
 
-// Makes exponentials of a row's scores, relative to the largest so far.
+// Makes exponentials of a row's scores, relative to the largest so far. Those that are dropped
+// count in their sum.
 template <class T>
 void AttentionRows<T>::weigh_row(int64_t i) const {
   T* const row = scratch.scores + i * sizes.score_row();
@@ -118,6 +121,10 @@ void AttentionRows<T>::weigh_row(int64_t i) const {
   const T top = Largest<T>::apply(before, reduce_span<Largest<T>>(row, n));
   const T shift = top == Limits<T>::kLowest ? T(0) : top;  // a row that has seen nothing yet
   const T total = exp_span(row, row, shift, n);
+  if (dropout.drops()) {
+    RowNumbers numbers;
+    dropout.apply(row, dropout.draw(numbers, at, i, n), n);
+  }
   for (int64_t j = n; j < at.keys; ++j) row[j] = 0;
   scratch.top[i] = top;
   if (before == top) {
@@ -193,12 +200,12 @@ void AttentionRows<T>::finish() const {
 
 template <class T>
 void attend(const calls::Attention& call, const AttentionSizes& sizes, const BlockUnit<T>& unit,
-            int64_t item, Workspace workspace) {
+            const WeightDropout<T>& dropout, int64_t item, Workspace workspace) {
   const AttentionScratch<T> scratch(sizes, &workspace);
   const int64_t blocks = sizes.queries.count(), matrix = item / blocks;
   const int64_t query = item % blocks * sizes.queries.rows;
   const int64_t queries = sizes.queries.rows_at(query);
-  AttentionRows<T> rows = {call, sizes, scratch, unit, {}, {}};
+  AttentionRows<T> rows = {call, sizes, scratch, unit, dropout, {}, {}};
   rows.at = {matrix / sizes.heads, matrix % sizes.heads, query, queries, 0, 0};
   rows.begin();
   const bool is_few = queries <= kFewQueries;
@@ -224,10 +231,11 @@ void attend_all(const dt_stream* stream, const calls::Attention& call) {
   const int64_t cycles = sizes.batch * sizes.heads * sizes.queries.n * sizes.keys.n *
                          (sizes.features + sizes.value_features + 16) / kLanes<T>;
   const BlockUnit<T> unit(stream, call.query);
+  const WeightDropout<T> dropout(call);
   const int64_t bytes = worker_bytes<T>(sizes);
   char* const scratch = static_cast<char*>(call.workspace);
   for_each_item(stream, items, worth_threads(stream, cycles), [&](int64_t item, int64_t worker) {
-    attend<T>(call, sizes, unit, item, Workspace(scratch + worker * bytes));
+    attend<T>(call, sizes, unit, dropout, item, Workspace(scratch + worker * bytes));
   });
 }
 

@@ -3,7 +3,6 @@
 #include "kernels/calls/random.gen.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/random_bits.h"
-#include "kernels/cpu/tile_move.h"
 #include "kernels/cpu/workers.h"
 
 namespace dt::cpu {
@@ -112,19 +111,11 @@ void integers(const dt_stream* stream, const Call& call, const Value& value) {
 
 template <class T, class>
 void draw(const dt_stream* stream, const calls::Dropout& call) {
-  const double p = call.p;
-  const int32_t limit = philox::threshold(p);
-  const T scale = static_cast<T>(p < 1 ? 1 / (1 - p) : 0);
+  const DropRule<T> rule(call.p);
   const T* x = data<T>(call.x);
   T* y = data<T>(call.y);
   const auto body = [=](const uint32_t* bits, int64_t start, int64_t n) {
-    const T* from = x + start;
-    T* to = y + start;
-    DT_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) {
-      const T kept = from[i] * scale;
-      to[i] = static_cast<int32_t>(bits[i] >> 8) >= limit ? kept : T(0);
-    }
+    rule.apply(y + start, x + start, bits, n);
   };
   for_each_chunk<uint32_t>(stream, call, 4, body);
 }

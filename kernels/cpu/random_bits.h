@@ -1,7 +1,8 @@
-// Philox blocks in vectors: those of many consecutive counters at once.
+// Philox blocks in vectors: those of many consecutive counters at once; and dropout by their bits.
 #pragma once
 
 #include "kernels/cpu/lanes.h"
+#include "kernels/cpu/tile_move.h"
 #include "kernels/philox.h"
 
 namespace dt::cpu {
@@ -114,6 +115,27 @@ inline void make_bits(Bits (&out)[n], uint64_t first, const RoundKeys& keys, int
       put_blocks<kOrder>(out, kPerBlock * (begin + v * kLanes), c0[v], c1[v], c2[v], c3[v]);
   }
 }
+
+// Which elements dropout keeps, by the bits of each, and what it makes of them.
+template <class T>
+struct DropRule {
+  explicit DropRule(double p)
+      : limit(philox::threshold(p)), scale(static_cast<T>(p < 1 ? 1 / (1 - p) : 0)) {}
+
+  // y may be x.
+  void apply(T* y, const T* x, const uint32_t* bits, int64_t n) const {
+    const int32_t first_kept = limit;
+    const T factor = scale;
+    DT_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i) {
+      const T kept = x[i] * factor;
+      y[i] = static_cast<int32_t>(bits[i] >> 8) >= first_kept ? kept : T(0);
+    }
+  }
+
+  int32_t limit;
+  T scale;
+};
 
 }  // namespace
 }  // namespace dt::cpu

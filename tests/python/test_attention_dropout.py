@@ -3,6 +3,9 @@ draws for a matrix of all weights, so that PyTorch, in float64, is given what th
 
 import math
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import dumbtorch as dt
 import numpy as np
@@ -24,6 +27,8 @@ SHAPES = (
     (1, 2, 2, 129, 129, 33, 33),
     (2, 3, 3, 1, 101, 64, 64),
     (2, 1, 1, 90, 2, 16, 16),
+    (2, 6, 2, 4, 403, 24, 40),
+    (1, 1, 1, 401, 195, 33, 48),
 )
 
 
@@ -34,18 +39,23 @@ def factors(sizes, seed, p=P):
     return kept.double().cpu().numpy() / (1 - p)
 
 
+def exact(dtype, *sizes):
+    """For each tuple of sizes, numbers that the dtype holds exactly."""
+    random = np.random.default_rng(0)
+    found = [dt.tensor(random.standard_normal(s)).to(getattr(dt, dtype)) for s in sizes]
+    return [x.double().numpy() for x in found]
+
+
 def operands(shape, dtype):
-    """Query, key, value and the result's gradient: numbers that the dtype holds exactly."""
+    """Query, key, value and the result's gradient."""
     batch, heads, shared, queries, keys, features, of_values = shape
-    sizes = (
+    return exact(
+        dtype,
         (batch, heads, queries, features),
         (batch, shared, keys, features),
         (batch, shared, keys, of_values),
         (batch, heads, queries, of_values),
     )
-    random = np.random.default_rng(0)
-    found = [dt.tensor(random.standard_normal(s)).to(getattr(dt, dtype)) for s in sizes]
-    return [x.double().numpy() for x in found]
 
 
 def composed(torch, q, k, v, multiplied, mask=None, is_causal=False):
@@ -54,6 +64,8 @@ def composed(torch, q, k, v, multiplied, mask=None, is_causal=False):
     scores = q @ k.mT / math.sqrt(q.shape[-1])
     if is_causal:
         mask = torch.ones(scores.shape[2:], dtype=torch.bool).tril()
+    if mask is not None and mask.dtype != torch.bool:
+        scores, mask = scores + mask, mask.detach() != -math.inf
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf)
     return torch.softmax(scores, -1).nan_to_num() * torch.tensor(multiplied) @ v
@@ -71,7 +83,8 @@ def attend(x, seed=3, **options):
 
 
 def compare(ours, theirs, dtype):
-    for name, a, b in zip(("y", "query", "key", "value"), ours, theirs, strict=True):
+    names = "y", "query", "key", "value", "mask"
+    for name, a, b in zip(names, ours, theirs):
         b = b.detach().numpy()
         atol = TOLERANCE[dtype] * max(1.0, np.abs(b).max())
         a = a.detach().double().cpu().numpy()
@@ -83,6 +96,9 @@ def check(torch, shape, dtype, mask=None, is_causal=False):
     multiplied = factors((*shape[:2], *shape[3:5]), 3)
     x, g = leaves(dt, arrays, dtype)
     given = None if mask is None else dt.tensor(mask, device=DEVICE)
+    if mask is not None and mask.dtype != bool:
+        given = given.to(x[0].dtype)
+        mask = given.double().cpu().numpy()
     y = attend(x, attn_mask=given, is_causal=is_causal)
     ours = y, *dt.autograd.grad(y, x, g)
     x, g = leaves(torch, arrays, "float64")
@@ -102,6 +118,74 @@ def test_masks(torch, dtype):
     seen = np.random.default_rng(0).random((2, 1, 130, 260)) < 0.7
     seen[0, :, 4] = False  # a query that may look nowhere
     check(torch, (2, 3, 3, 130, 260, 32, 32), dtype, seen)
+    added = np.where(seen, np.random.default_rng(1).standard_normal(seen.shape), -math.inf)
+    check(torch, (2, 3, 1, 130, 259, 32, 24), dtype, added[..., :259])
+    check(torch, (2, 3, 3, 3, 260, 32, 32), dtype, added[1, :, 5:6])
+
+
+@pytest.mark.parametrize("dtype", ("float32", "bfloat16"))
+def test_gradient_of_a_mask(torch, dtype):
+    """It has all weights, and is composed of other ops."""
+    arrays = operands((2, 3, 3, 37, 41, 16, 16), dtype)
+    (added,) = exact(dtype, (37, 41))
+    multiplied = factors((2, 3, 37, 41), 3)
+    x, g = leaves(dt, arrays, dtype)
+    x.append(dt.tensor(added).to(g.dtype).to(DEVICE).requires_grad_())
+    y = attend(x)
+    ours = y, *dt.autograd.grad(y, x, g)
+    x, g = leaves(torch, arrays, "float64")
+    x.append(torch.tensor(added).requires_grad_())
+    y = composed(torch, *x[:3], multiplied, x[3])
+    compare(ours, (y, *torch.autograd.grad(y, x, g)), dtype)
+
+
+@pytest.fixture
+def threads():
+    before = dt.get_num_threads()
+    yield
+    dt.set_num_threads(before)
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="of threads")
+@pytest.mark.parametrize("dtype", ("float32", "bfloat16"))
+@pytest.mark.parametrize("count", (1, 3, 20))
+def test_threads(threads, count, dtype):
+    """The same bits, however many heads there are: few are cut into parts."""
+    x, g = leaves(dt, operands((1, count, count, 500, 701, 32, 32), dtype), dtype)
+
+    def run(threads):
+        dt.set_num_threads(threads)
+        y = attend(x, is_causal=True)
+        return y.detach(), *dt.autograd.grad(y, x, g)
+
+    alone = run(1)
+    for threads in (2, 3):
+        assert all(a.equal(b) for a, b in zip(alone, run(threads), strict=True))
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="of processors")
+@pytest.mark.parametrize("isa", ("v2", "v3", "v4-no-amx"))
+def test_other_instructions(isa):
+    """The same weights are dropped, by kernels and, with the oldest, by what they are composed of."""
+    needed = {"v2": "sse4_2", "v3": "avx512f", "v4-no-amx": "amx_bf16"}[isa]
+    if needed not in Path("/proc/cpuinfo").read_text():
+        pytest.skip("the tests above take this way, or none")
+    chosen = "by_itself or (are_dropped and bfloat16)"
+    tests = [sys.executable, "-m", "pytest", __file__, "-k", chosen]
+    done = subprocess.run(
+        tests, env=os.environ | {"DT_CPU_ISA": isa}, capture_output=True, text=True
+    )
+    assert done.returncode == 0 and " passed" in done.stdout, done.stdout
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="a GPU's tests have it")
+@pytest.mark.parametrize("dtype", ("float32", "float64", "float16", "bfloat16"))
+def test_no_matrix_is_kept(dtype):
+    x, g = leaves(dt, operands((1, 4, 2, 2048, 2048, 32, 32), dtype), dtype)
+    dt.reset_peak_memory_stats()
+    before = dt.memory_stats().peak
+    dt.autograd.grad(attend(x, is_causal=True), x, g)
+    assert dt.memory_stats().peak - before < 4 * 2048 * 2048 * x[0].element_size() / 2
 
 
 @pytest.mark.parametrize("dtype", ("float32", "bfloat16"))
@@ -181,3 +265,14 @@ def test_all_or_nothing():
     assert not y.any() and not any(g.any() for g in dt.autograd.grad(y.sum(), x))
     nearly = F.scaled_dot_product_attention(*x, dropout_p=1e-30)
     assert dt.allclose(nearly, F.scaled_dot_product_attention(*x), atol=1e-6)
+
+
+@pytest.mark.parametrize("lengths", ((0, 3), (3, 0), (0, 0)))
+def test_of_nothing(torch, lengths):
+    def run(library, device):
+        q, k = (library.ones(2, n, 4, device=device, requires_grad=True) for n in lengths)
+        y = library.nn.functional.scaled_dot_product_attention(q, k, k, dropout_p=P)
+        return [x.detach().cpu().numpy() for x in (y, *library.autograd.grad(y.sum(), (q, k)))]
+
+    for ours, theirs in zip(run(dt, DEVICE), run(torch, "cpu"), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
