@@ -10,8 +10,8 @@
 #include "core/autograd/pending.h"
 #include "core/autograd/running.h"
 #include "core/autograd/targets.h"
+#include "core/runtime/activity.h"
 #include "core/runtime/context.h"
-#include "core/runtime/profiler.h"
 
 namespace dt {
 namespace {
@@ -86,7 +86,7 @@ void Run::call(Pending& p) {
       this};
   {
     const OneAtATime guard(node);
-    const ActivityScope activity(ActivityKind::kNode, node.name);
+    const ActivityScope activity(ActivityKind::kNode, node.name, !node.owns_name);
     node.backward(b);
     if (!options_.retain_graph) node.release_saved();
   }

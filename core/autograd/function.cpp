@@ -14,7 +14,7 @@ struct OwnedName {
 class CustomNode final : private OwnedName, public Node {
  public:
   CustomNode(const std::string& name, CustomBackward backward)
-      : OwnedName(name), Node(text.c_str()), backward_(std::move(backward)) {}
+      : OwnedName(name), Node(text.c_str(), true), backward_(std::move(backward)) {}
 
   std::vector<Saved>& saved() { return saved_; }
 

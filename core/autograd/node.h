@@ -48,7 +48,7 @@ struct OutputInfo {
 
 class Node : public RefCounted, public Pooled {
  public:
-  explicit Node(const char* name) : name(name) {}
+  explicit Node(const char* name, bool owns_name = false) : name(name), owns_name(owns_name) {}
   virtual ~Node() = default;
   virtual void backward(BackwardCall& call) = 0;
   // Drops what was saved for backward; a later backward that needs it is an error.
@@ -73,6 +73,7 @@ class Node : public RefCounted, public Pooled {
   SmallList<OutputInfo, 1> outputs;
   Hooks hooks;                       // on the gradients of the outputs
   std::atomic<bool> running{false};  // one backward at a time goes through a node
+  const bool owns_name;              // it ends with the node; others last
 
  private:
   static uint64_t next_seq();

@@ -8,11 +8,11 @@
 
 #include "core/base/error.h"
 #include "core/runtime/accelerator.h"
+#include "core/runtime/activity.h"
 #include "core/runtime/stream.h"
 #include "core/runtime/context.h"
 #include "core/runtime/graph.h"
 #include "core/runtime/log.h"
-#include "core/runtime/profiler.h"
 #include "core/runtime/thread_pool.h"
 #include "core/runtime/widen.h"
 #include "kernels/calls/call.h"
@@ -119,13 +119,13 @@ void trace(const dt_call& call, double microseconds) noexcept {
 int32_t run_kernel(dt_kernel* kernel, const dt_stream& stream, const dt_call& call, Device device,
                    ActivityScope& activity) {
   static const bool checking = env_flag("DT_CHECK_NAN"), watching = checking || is_tracing();
-  if (__builtin_expect(!watching && !activity.is_open(), 1)) return kernel(&stream, &call);
+  if (__builtin_expect(!watching && !activity.is_watched(), 1)) return kernel(&stream, &call);
   activity.starts(device);
   const bool tracing = is_tracing();
   const auto start = tracing ? Clock::now() : Clock::time_point();
   const int32_t result = kernel(&stream, &call);
   const std::chrono::duration<double, std::micro> time = (tracing ? Clock::now() : start) - start;
-  activity.ends(call.op, {call.in, call.n_in}, device, result == DT_KERNEL_OK);
+  if (result == DT_KERNEL_OK) activity.ends(call.op, {call.in, call.n_in}, device);
   if (tracing && result != DT_KERNEL_UNSUPPORTED) trace(call, time.count());
   if (checking && result == DT_KERNEL_OK) check_nan(call);
   return result;

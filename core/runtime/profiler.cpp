@@ -2,27 +2,26 @@
 
 #include <pthread.h>
 
+#include <algorithm>
+#include <map>
 #include <mutex>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/runtime/accelerator.h"
-#include "core/runtime/allocator.h"
 #include "core/runtime/context.h"
+#include "core/runtime/thread.h"
 
 namespace dt {
-
-std::atomic<int32_t> activity_watchers{0};
-
 namespace {
 
 using Lock = std::lock_guard<std::mutex>;
 
-// The profiler that runs. All that is in it is used under this lock, one for all threads: what is
-// done there is short.
+// All that is in the profiler that runs is used under this lock, but for what threads note.
 struct Running {
   std::mutex mutex;
   Ref<Profiler> profiler;
+  int64_t profilers = 0, ranges = 0;  // that there have been
 };
 
 Running& running() {
@@ -30,46 +29,11 @@ Running& running() {
   return r;
 }
 
-// A number has a profiler's in front of the place there.
-constexpr int kPlaceBits = 32;
+// A thread may have one op to note, or a million.
+constexpr int64_t kFirstRoom = 16, kRoom = 256;
 
-int64_t allocated_on(Device device) {
-  return device == kCpu ? cpu_memory_stats().allocated : device_memory(device).allocated;
-}
-
-void append_list(std::string& text, const dt_view& view) {
-  text += '[';
-  for (int d = 0; d < view.ndim; ++d) {
-    if (d) text += ", ";
-    text += std::to_string(view.sizes[d]);
-  }
-  text += ']';
-}
-
-std::string shapes_of(Span<const struct dt_view> inputs) {
-  std::string text = "[";
-  for (const dt_view& view : inputs) {
-    if (&view != inputs.begin()) text += ", ";
-    append_list(text, view);
-  }
-  return text + "]";
-}
-
-// What the plugin tells tools by.
-const dt_tool& tool() {
-  std::string reason = "the CUDA plugin was built without them";
-  const Accelerator* a = find_accelerator(&reason);
-  DT_CHECK(a && a->tool, kRuntimeError,
-           "NVTX functions not installed. Are you sure you have a CUDA build? (", reason, ")");
-  return *a->tool;
-}
-
-// A mark in the stream that kernels go to; none while a graph is captured, which would keep it.
-Ref<Event> mark(Device device) {
-  if (context().graph) return {};
-  Ref<Event> event = Event::create(device, true);
-  event->record(nullptr);
-  return event;
+bool is_one_running() {
+  return (activity_watchers.load(std::memory_order_relaxed) & kProfilerWatches) != 0;
 }
 
 }  // namespace
@@ -80,8 +44,12 @@ struct AtFork {
   static void go_on() { running().mutex.unlock(); }
   static void begin_child() {
     activity_watchers = 0;
-    if (running().profiler) running().profiler->has_ended_ = true;
-    running().profiler = {};
+    Running& r = running();
+    if (r.profiler) {
+      r.profiler->close();
+      r.profiler->has_ended_ = true;
+    }
+    r.profiler = {};
     go_on();
   }
   static void watch() {
@@ -91,11 +59,9 @@ struct AtFork {
 };
 
 Ref<Profiler> Profiler::start(const ProfilerSettings& settings) {
-  DT_CHECK(settings.max_activities > 0 && settings.max_activities < int64_t{1} << (kPlaceBits - 1),
-           kValueError, "max_activities must be positive and below 2^31, got ",
-           settings.max_activities);
+  DT_CHECK(settings.max_activities > 0 && settings.max_activities <= INT32_MAX, kValueError,
+           "max_activities must be positive and below 2^31, got ", settings.max_activities);
   AtFork::watch();
-  static std::atomic<int64_t> profilers_seen{0};
   Running& r = running();
   const Lock lock(r.mutex);
   // One that nobody can stop any more has ended.
@@ -103,13 +69,17 @@ Ref<Profiler> Profiler::start(const ProfilerSettings& settings) {
            "Profiler is already enabled: one runs at a time");
   Ref<Profiler> profiler = Ref<Profiler>::adopt(new Profiler);
   profiler->settings_ = settings;
-  profiler->serial_ = ++profilers_seen;
+  profiler->number_ = ++r.profilers;
+  profiler->room_ = settings.max_activities;
   if (settings.device_times)
     profiler->device_started_ = mark({DeviceType::kCuda, context().cuda_device});
-  profiler->charged_.push_back(allocated_on(kCpu));
-  profiler->started_ = Clock::now();
+  profiler->allocated_before_ = allocated_on(kCpu);
+  profiler->started_ = Moment::now();
+  if (r.profiler) r.profiler->close();
   r.profiler = profiler;
-  activity_watchers |= kProfilerWatches;
+  activity_watchers |= kProfilerWatches | (settings.record_shapes ? kShapesWatched : 0) |
+                       (settings.profile_memory ? kMemoryWatched : 0) |
+                       (settings.device_times ? kDeviceTimesWatched : 0);
   return profiler;
 }
 
@@ -118,14 +88,15 @@ void Profiler::stop() {
   const Lock lock(r.mutex);
   if (has_ended_) return;
   if (r.profiler.get() == this) {
-    activity_watchers &= ~kProfilerWatches;
+    close();
     r.profiler = {};
   }
   make_activities();
+  charge();
   sum_up();
   has_ended_ = true;  // only now: what fails can be tried again
-  notes_ = {};
-  device_times_ = {};
+  threads_ = {};
+  open_ranges_ = {};
 }
 
 const std::vector<Activity>& Profiler::activities() const {
@@ -134,106 +105,181 @@ const std::vector<Activity>& Profiler::activities() const {
   return activities_;
 }
 
-int64_t Profiler::begin_in_running(ActivityKind kind, const char* name) {
-  const Clock::time_point start = Clock::now();
+// ---- while it runs
+
+// Who has room asks nobody.
+void Profiler::close() {
+  activity_watchers &= kToolWatches;
+  for (const std::vector<Ref<ActivityNotes>>& thread : threads_) thread.back()->close();
+}
+
+ActivityNotes* Profiler::more_notes(int64_t start) noexcept {
   Running& r = running();
   const Lock lock(r.mutex);
   Profiler* const p = r.profiler.get();
-  if (!p || start < p->started_ || !p->has_room()) return 0;
-  return p->number_of(p->begin(kind, p->keep(name), start));
+  if (!p || start < p->started_.count) return nullptr;
+  try {
+    if (ActivityNotes* const notes = p->add_notes()) return notes;
+  } catch (const std::bad_alloc&) {
+  }
+  ++p->left_out_;
+  return nullptr;
 }
 
-template <class F>
-void Profiler::in_running(int64_t number, F f) {
+ActivityNotes* Profiler::add_notes() {
+  if (room_ == 0) return nullptr;
+  const ActivityNotes* const latest = this_thread.notes;
+  const bool is_first = !latest || latest->profiler != number_;
+  if (is_first) watch_thread();
+  const auto thread = is_first ? static_cast<int32_t>(threads_.size()) : latest->thread;
+  const int64_t room = std::min(is_first ? kFirstRoom : kRoom, room_);
+  auto notes = Ref<ActivityNotes>::adopt(new ActivityNotes(
+      number_, thread, is_first ? 0 : latest->count_so_far(), static_cast<int32_t>(room)));
+  if (is_first) {
+    threads_.push_back({notes});
+  } else {
+    threads_[static_cast<size_t>(thread)].push_back(notes);
+  }
+  room_ -= room;
+  const auto dropped = Ref<ActivityNotes>::adopt(std::exchange(this_thread.notes, notes.detach()));
+  return this_thread.notes;
+}
+
+void Profiler::take_room_back(ActivityNotes& notes) noexcept {
   Running& r = running();
   const Lock lock(r.mutex);
   Profiler* const p = r.profiler.get();
-  if (p && number >> kPlaceBits == p->serial_) f(*p, number & ((int64_t{1} << kPlaceBits) - 1));
+  if (p && p->number_ == notes.profiler) p->room_ += notes.close();
 }
 
-int64_t Profiler::number_of(int64_t place) const {
-  return serial_ << kPlaceBits | place;
+void Profiler::leave_out() noexcept {
+  Running& r = running();
+  const Lock lock(r.mutex);
+  if (r.profiler) ++r.profiler->left_out_;
 }
 
-size_t Profiler::this_thread_number() {
-  // pthread_self is given again to a thread that starts after another has ended.
-  static std::atomic<uint64_t> threads_seen{0};
-  static thread_local const uint64_t id = ++threads_seen;
-  size_t i = 0;
-  while (i < threads_.size() && threads_[i].id != id) ++i;
-  if (i == threads_.size()) threads_.push_back({id, -1});
-  return i;
+int64_t profiler_range_begin(const std::string& name) {
+  if (!is_one_running()) return 0;
+  const int64_t start = read_counter();
+  ActivityNotes* const notes = notes_with_room(start);
+  if (!notes) return 0;
+  auto details = std::make_unique<ActivityDetails>();
+  details->name = name;
+  Running& r = running();
+  const Lock lock(r.mutex);
+  Profiler* const p = r.profiler.get();
+  if (!p || p->number_ != notes->profiler) return 0;
+  ActivityNote* const note = notes->next();
+  p->open_ranges_[r.ranges + 1] = {notes->thread, note};
+  note->begin(ActivityKind::kRange, details->name.c_str(), start);
+  note->details = std::move(details);
+  notes->add();
+  return ++r.ranges;
 }
 
-const char* Profiler::keep(std::string_view text) {
-  const auto found = kept_.find(text);
-  if (found != kept_.end()) return found->data();
-  const std::string& own = texts_.emplace_back(text);
-  kept_.insert(own);
-  return own.c_str();
+// The range may be another thread's.
+void profiler_range_end(int64_t range) {
+  if (!is_one_running()) return;
+  const int64_t end = read_counter();
+  Running& r = running();
+  const Lock lock(r.mutex);
+  Profiler* const p = r.profiler.get();
+  if (!p) return;
+  const auto found = p->open_ranges_.find(range);
+  if (found == p->open_ranges_.end()) return;
+  const auto [thread, note] = found->second;
+  note->finish(end, p->threads_[static_cast<size_t>(thread)].back()->count_so_far());
+  p->open_ranges_.erase(found);
 }
 
-bool Profiler::has_room() {
-  const bool is_full = static_cast<int64_t>(notes_.size()) >= settings_.max_activities;
-  left_out_ += is_full;
-  return !is_full;
-}
+// ---- what comes of the notes
 
-int64_t Profiler::begin(ActivityKind kind, const char* name, Clock::time_point start) {
-  const size_t number = this_thread_number();
-  Thread& thread = threads_[number];
-  const auto place = static_cast<int64_t>(notes_.size());
-  notes_.push_back({name, "", time_of(start), -1, thread.innermost, static_cast<int32_t>(number),
-                    kind, kCpu, 0, 0});
-  if (kind != ActivityKind::kOp) thread.innermost = place;
-  return place;
-}
-
-void Profiler::end(int64_t place) {
-  Note& a = notes_[static_cast<size_t>(place)];
-  if (a.end >= 0) return;  // with a range around it
-  a.end = time_of(Clock::now());
-  threads_[static_cast<size_t>(a.thread)].innermost = a.parent;
-}
-
-void Profiler::end_range(int64_t place) {
-  if (place >= static_cast<int64_t>(notes_.size())) return;
-  const Note& a = notes_[static_cast<size_t>(place)];
-  if (a.kind != ActivityKind::kRange || a.end >= 0) return;
-  Thread& thread = threads_[static_cast<size_t>(a.thread)];  // it may be another's
-  while (thread.innermost > place) end(thread.innermost);
-  end(place);
-}
-
-void Profiler::charge(Note& a) {
-  const auto device = static_cast<size_t>(a.device == kCpu ? 0 : 1 + a.device.index);
-  if (device >= charged_.size()) charged_.resize(device + 1, -1);
-  a.allocated = allocated_on(a.device);
-  if (charged_[device] >= 0) a.memory = a.allocated - charged_[device];
-  charged_[device] = a.allocated;
+// All activities in the order in which they began. That of a thread is kept, whatever its clock
+// said.
+std::vector<Profiler::Begun> Profiler::begun() const {
+  std::vector<Begun> all;
+  for (size_t t = 0; t < threads_.size(); ++t) {
+    int64_t start = started_.count;
+    for (const Ref<ActivityNotes>& notes : threads_[t]) {
+      for (const ActivityNote& note : notes->all())
+        all.push_back({start = std::max(start, note.start), static_cast<int32_t>(t), &note});
+    }
+  }
+  if (threads_.size() > 1)
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Begun& a, const Begun& b) { return a.start < b.start; });
+  return all;
 }
 
 void Profiler::make_activities() {
-  const int64_t end = time_of(Clock::now());
-  activities_.assign(notes_.size(), Activity());
-  for (size_t i = 0; i < notes_.size(); ++i) {
-    const Note& note = notes_[i];
-    Activity& a = activities_[i];
-    a.name = note.name;
-    a.shapes = note.shapes;
-    a.kind = note.kind;
-    a.thread = note.thread;
-    a.parent = note.parent;
-    a.start = note.start;
-    a.end = note.end < 0 ? end : note.end;
-    a.device = note.device;
-    a.allocated = note.allocated;
-    a.memory = a.self_memory = note.memory;
+  struct Open {
+    int64_t place;  // among all activities
+    int32_t until;  // as a note's
+    int64_t end;
+  };
+  struct Around {
+    std::vector<Open> open;
+    int32_t count = 0;
+  };
+  const std::vector<Begun> all = begun();
+  const Moment stopped = Moment::now();  // threads may have gone on until here
+  const CounterScale scale(started_, stopped);
+  std::vector<Around> threads(threads_.size(), {{{-1, INT32_MAX, INT64_MAX}}});
+  activities_.clear();
+  activities_.reserve(all.size());
+  for (const auto [start, thread, note] : all) {
+    Around& around = threads[static_cast<size_t>(thread)];
+    // Another thread that ends a range reads the counter and the number of notes one after the
+    // other: what began in between is not in it.
+    while (around.open.back().until <= around.count || around.open.back().end < start)
+      around.open.pop_back();
+    ++around.count;
+    // What lasts ends with what it is in.
+    const Open& parent = around.open.back();
+    const int32_t noted = note->until.load(std::memory_order_acquire);
+    int32_t until = parent.until;
+    int64_t end = std::min(parent.end, stopped.count);
+    if (noted != 0 && noted <= until) {
+      until = noted;
+      end = std::min(end, note->end.load(std::memory_order_relaxed));
+    }
+    end = std::max(start, end);
+    Activity& a = activities_.emplace_back();
+    a.name = note->name;
+    a.kind = note->kind;
+    a.thread = thread;
+    a.parent = parent.place;
+    a.start = scale.ns(start);
+    a.end = scale.ns(end);
+    a.device = note->device;
+    a.allocated = note->allocated;
+    if (note->details) {
+      a.shapes = note->details->shapes;
+      a.device_start = note->details->device_start;
+      a.device_end = note->details->device_end;
+    }
+    around.open.push_back({static_cast<int64_t>(activities_.size()) - 1, until, end});
   }
-  for (const DeviceTime& t : device_times_) {
-    Activity& a = activities_[static_cast<size_t>(t.place)];
-    a.device_start = t.start;
-    a.device_end = t.end;
+}
+
+// Memory changes between ops too, where results are made and temporaries go: an op is charged with
+// what changed since the one before it.
+void Profiler::charge() {
+  std::vector<Activity*> ops;
+  for (Activity& a : activities_) {
+    if (a.allocated >= 0) {
+      ops.push_back(&a);
+    } else {
+      a.allocated = 0;
+    }
+  }
+  std::stable_sort(ops.begin(), ops.end(),
+                   [](const Activity* a, const Activity* b) { return a->end < b->end; });
+  std::map<int32_t, int64_t> in_use = {{-1, allocated_before_}};  // by the GPU; -1: the CPU
+  for (Activity* a : ops) {
+    const int32_t gpu = a->device == kCpu ? -1 : a->device.index;
+    int64_t& before = in_use.try_emplace(gpu, a->allocated).first->second;
+    a->memory = a->self_memory = a->allocated - std::exchange(before, a->allocated);
   }
 }
 
@@ -259,6 +305,16 @@ void Profiler::sum_up() {
   }
 }
 
+// ---- tools
+
+const dt_tool& tool() {
+  std::string reason = "the CUDA plugin was built without them";
+  const Accelerator* a = find_accelerator(&reason);
+  DT_CHECK(a && a->tool, kRuntimeError,
+           "NVTX functions not installed. Are you sure you have a CUDA build? (", reason, ")");
+  return *a->tool;
+}
+
 void profiler_emit_nvtx(bool enabled) {
   if (!enabled) {
     activity_watchers &= ~kToolWatches;
@@ -282,82 +338,6 @@ void profiler_nvtx_end(int64_t range) {
 }
 void profiler_nvtx_mark(const std::string& name) {
   tool().mark(name.c_str());
-}
-
-int64_t profiler_range_begin(const std::string& name) {
-  if (!is_watched_by(kProfilerWatches)) return 0;
-  return Profiler::begin_in_running(ActivityKind::kRange, name.c_str());
-}
-
-void profiler_range_end(int64_t range) {
-  if (!is_watched_by(kProfilerWatches)) return;
-  Profiler::in_running(range, [](Profiler& p, int64_t place) { p.end_range(place); });
-}
-
-void ActivityScope::begin(ActivityKind kind, const char* name) {
-  is_open_ = is_watched_by(kProfilerWatches);
-  const bool is_op = kind == ActivityKind::kOp;
-  number_ = is_open_ && !is_op ? Profiler::begin_in_running(kind, name) : 0;
-  if (is_open_ && is_op) start_ = Profiler::Clock::now();
-  if (!is_watched_by(kToolWatches)) return;
-  tool().range_push(name);  // last: what throws before it leaves no range open
-  pushed_ = true;
-}
-
-void ActivityScope::starts(Device device) {
-  if (!is_open_ || device == kCpu) return;
-  Running& r = running();
-  std::unique_lock<std::mutex> lock(r.mutex);
-  const bool is_timed = r.profiler && r.profiler->settings_.device_times;
-  lock.unlock();
-  if (is_timed) device_start_ = mark(device);
-}
-
-void ActivityScope::ends(const char* name, Span<const struct dt_view> inputs, Device device,
-                         bool succeeded) noexcept {
-  if (!is_open_ || !succeeded) return;
-  try {
-    note(name, inputs, device);
-  } catch (...) {
-    Running& r = running();
-    const Lock lock(r.mutex);
-    if (r.profiler) ++r.profiler->left_out_;
-  }
-}
-
-void ActivityScope::note(const char* name, Span<const struct dt_view> inputs, Device device) {
-  Ref<Event> device_end = device_start_ ? mark(device) : Ref<Event>();
-  const Profiler::Clock::time_point end = Profiler::Clock::now();
-  Running& r = running();
-  const Lock lock(r.mutex);
-  Profiler* const p = r.profiler.get();
-  if (!p || start_ < p->started_ || !p->has_room()) return;
-  const char* const shapes = p->settings_.record_shapes ? p->keep(shapes_of(inputs)) : "";
-  const int64_t place = p->begin(ActivityKind::kOp, name, start_);
-  Profiler::Note& a = p->notes_.back();
-  a.shapes = shapes;
-  a.end = p->time_of(end);
-  a.device = device;
-  if (device_end)
-    p->device_times_.push_back({place, std::move(device_start_), std::move(device_end)});
-  if (p->settings_.profile_memory) number_ = p->number_of(place);
-}
-
-// An activity that cannot be charged with its memory is charged with none.
-void ActivityScope::finish() noexcept {
-  if (pushed_) tool().range_pop();
-  if (number_ == 0) return;
-  try {
-    Profiler::in_running(number_, [](Profiler& p, int64_t place) {
-      Profiler::Note& a = p.notes_[static_cast<size_t>(place)];
-      if (a.kind == ActivityKind::kOp) {
-        p.charge(a);
-      } else {
-        p.end(place);
-      }
-    });
-  } catch (...) {
-  }
 }
 
 }  // namespace dt

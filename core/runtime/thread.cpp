@@ -5,6 +5,7 @@
 
 #include <new>
 
+#include "core/runtime/activity.h"
 #include "core/runtime/allocator.h"
 #include "core/runtime/context.h"
 
@@ -19,6 +20,7 @@ namespace {
 // PTHREAD_DESTRUCTOR_ITERATIONS times in all.
 void end_thread(void*) {
   ++this_thread.ends;
+  end_thread_notes();
   end_thread_context();
   end_thread_blocks();
 }

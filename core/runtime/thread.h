@@ -3,6 +3,7 @@
 
 namespace dt {
 
+class ActivityNotes;
 struct BlockCache;
 struct Context;
 class Node;
@@ -14,6 +15,7 @@ struct Thread {
   Context* context;      // in force; null: none has been asked for yet
   Context* own_context;  // in force where no other one is; made when it is first needed
   BlockCache* blocks;    // made when something is first freed or allocated
+  ActivityNotes* notes;  // the latest for a profiler
   Node* dead_nodes;      // waiting to be deleted by the outermost Node::destroy
   bool is_freeing_nodes;
   bool is_logging;

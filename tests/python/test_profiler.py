@@ -1,5 +1,6 @@
 """torch.profiler: what runs is counted, nested and measured without contradictions; schedules as PyTorch's."""
 
+import gc
 import json
 import os
 import resource
@@ -291,6 +292,23 @@ def test_a_profiler_that_is_full_keeps_nothing():
     after = resident()
     prof.stop()
     assert after - before < 30e6  # of 100 MB
+
+
+def test_a_name_outlives_its_node():
+    def run(name: str):
+        def backward(ctx, grad):
+            return grad * 2
+
+        double = {"forward": staticmethod(lambda ctx, x: x * 2), "backward": staticmethod(backward)}
+        x = dt.ones(2, requires_grad=True)
+        type(name, (dt.autograd.Function,), double).apply(x).sum().backward()
+
+    with profile() as prof:
+        for i in range(20):
+            run(f"Double{i}")
+            gc.collect()
+    names = [e.name for e in prof.events() if e.name.startswith("Double")]
+    assert names == [f"Double{i}Backward" for i in range(20)]
 
 
 def test_a_child_is_not_profiled():
