@@ -1,6 +1,7 @@
-// Matrix products: packed for floating types, plain loops for integers.
+// Matrix products: packed for numbers, plain loops for bools.
 #include "kernels/calls/linalg.gen.h"
 #include "kernels/cpu/brain.h"
+#include "kernels/cpu/gemm_integer.h"
 #include "kernels/cpu/thin.h"
 
 namespace dt::cpu {
@@ -141,39 +142,21 @@ int32_t multiply_narrow(const dt_stream* stream, const calls::Matmul& call) {
   return is_brain(stream, call) ? multiply_brain(stream, call) : multiply_half(stream, call);
 }
 
-// Integers wrap around, so they are multiplied and added as unsigned numbers.
-template <class U>
-struct Wrapping {
-  static U add_product(U sum, U a, U b) { return static_cast<U>(sum + a * b); }
-  static U combine(U sum, U c, double alpha, double beta) {
-    return static_cast<U>(static_cast<U>(static_cast<int64_t>(alpha)) * sum +
-                          static_cast<U>(static_cast<int64_t>(beta)) * c);
-  }
-};
-
-struct Logical {
-  static uint8_t add_product(uint8_t sum, uint8_t a, uint8_t b) { return sum | (a & b); }
-  static uint8_t combine(uint8_t sum, uint8_t c, double alpha, double beta) {
-    return (alpha != 0 && sum != 0) || (beta != 0 && c != 0);
-  }
-};
-
-template <class U, class Arithmetic>
-int32_t multiply_integer(const dt_stream* stream, const calls::Matmul& call) {
-  const Gemm<U> g = describe<U>(call);
+// Sums of bools are "or", products "and".
+int32_t multiply_bool(const dt_stream* stream, const calls::Matmul& call) {
+  const Gemm<uint8_t> g = describe<uint8_t>(call);
   parallel_for(stream, g.batch * g.m, g.batch * g.m * g.n * g.k, [&](int64_t tile) {
     const int64_t batch = tile / g.m, i = tile % g.m;
-    U* y = g.y.at(batch, i, 0);
+    uint8_t* y = g.y.at(batch, i, 0);
     for (int64_t j = 0; j < g.n; ++j) y[j] = 0;
     for (int64_t k = 0; k < g.k; ++k) {
-      const U factor = *g.a.at(batch, i, k);
-      const U* row = g.b.at(batch, k, 0);
-      for (int64_t j = 0; j < g.n; ++j)
-        y[j] = Arithmetic::add_product(y[j], factor, row[j * g.b.col]);
+      const uint8_t factor = *g.a.at(batch, i, k);
+      const uint8_t* row = g.b.at(batch, k, 0);
+      for (int64_t j = 0; j < g.n; ++j) y[j] |= factor & row[j * g.b.col];
     }
     for (int64_t j = 0; j < g.n; ++j) {
-      const U c = g.c.data == nullptr ? 0 : *g.c.at(batch, i, j);
-      y[j] = Arithmetic::combine(y[j], c, call.alpha, call.beta);
+      const uint8_t c = g.c.data == nullptr ? 0 : *g.c.at(batch, i, j);
+      y[j] = (call.alpha != 0 && y[j] != 0) || (call.beta != 0 && c != 0);
     }
   });
   return DT_KERNEL_OK;
@@ -188,9 +171,11 @@ int32_t kernels::matmul(const dt_stream* stream, const calls::Matmul& call) {
     if constexpr (kIsFloating<T>) {
       return multiply_float<T>(stream, call);
     } else if constexpr (kIsBool<T>) {
-      return multiply_integer<uint8_t, Logical>(stream, call);
+      return multiply_bool(stream, call);
     } else {
-      return multiply_integer<WrapAround<T>, Wrapping<WrapAround<T>>>(stream, call);
+      run_integer_gemm(stream, describe<uint8_t>(call), sizeof(T), static_cast<int64_t>(call.alpha),
+                       static_cast<int64_t>(call.beta));
+      return DT_KERNEL_OK;
     }
   });
 }
