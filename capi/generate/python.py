@@ -38,6 +38,7 @@ from ._native import ffi
 from ._native.lib import *  # py_NAME: to look one up in `lib` takes a tenth of a short call
 from ._named_results import result_type
 from ._out import need_tuple, wide_product
+from ._out_dtypes import dtype_for
 from ._runtime import (
     CALLBACKS,
     FLOAT64_16,
@@ -107,9 +108,9 @@ def enums(plan: Plan) -> str:
         zero = {e.zero: 0} if e.zero else {}
         lines.append(f"{e.name.upper()} = {zero | {v.name: v.number for v in e.values}}")
     dtypes = plan.schema.dtypes.values()
-    rows = {t.name: (t.bytes, t.category, t.code, t.torch) for t in dtypes}
+    rows = {t.name: (t.bytes, t.category, t.code, t.torch, t.typeid) for t in dtypes}
     lines += [
-        "# Bytes, category, code of the struct module, PyTorch's word.",
+        "# Bytes, category, code of the struct module, PyTorch's word, C++'s.",
         f"DTYPE_TRAITS = {rows}",
     ]
     return "\n".join(lines).replace("'", '"') + "\n"
@@ -408,16 +409,19 @@ def _number_first(f: Function) -> list[str]:
 
 def _out(c: Call) -> list[str]:
     """Leaves a call with `out` to `into`, which calls again without it. Other calls pay for one look."""
-    passed, star = [inner_name(c.function)], False
-    many = variadic(c.function)
+    f = c.function
+    passed, star, many = [inner_name(f)], False, variadic(f)
     for a in c.arguments:
         name = safe(a.name)
         star |= a.keyword_only or a is many
         value = f"read_sizes(args, {name})" if a is many else name
+        if a.name == "dtype" and star:
+            like = [f.args[0].name] if f.args[0].name == "input" else []
+            value = f"dtype_for({', '.join([passed[0], 'out', 'dtype', *like])})"
         passed.append(f"{name}={value}" if star else value)
     lines = ["if out is not None:", f"{INDENT}return into(out, {', '.join(passed)})"]
     if len(c.results) > 1:
-        lines.insert(1, f'{INDENT}need_tuple("{c.function.name}", out, {len(c.results)})')
+        lines.insert(1, f'{INDENT}need_tuple("{f.name}", out, {len(c.results)})')
     return lines
 
 

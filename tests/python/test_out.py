@@ -1,6 +1,5 @@
 """`out=`: results are written into given tensors by PyTorch's rules."""
 
-import re
 import warnings
 
 import dumbtorch as dt
@@ -49,12 +48,6 @@ def operands(t):
     }
 
 
-# PyTorch wants the very dtype of these; here it is enough that it can be cast.
-EXACT = (
-    "[Ee]xpected|match|same scalar type|Found dtype|only supports|not implemented|does not support"
-)
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("call", CALLS)
 def test_values(torch, same, call, dtype):
@@ -67,10 +60,7 @@ def test_values(torch, same, call, dtype):
 
     mine, theirs = run(dt), run(torch)
     if isinstance(theirs, tuple):
-        if isinstance(mine, tuple):
-            assert issubclass(mine[0], (RuntimeError, TypeError))
-        else:
-            assert re.search(EXACT, theirs[1]), theirs
+        assert issubclass(mine[0], (RuntimeError, TypeError))
     elif "empty" in call:
         assert tuple(mine.shape) == tuple(theirs.shape)
     else:
@@ -277,21 +267,15 @@ def test_results_over_what_they_are_computed_from(both, same, text):
 @pytest.mark.parametrize(
     "call, dtype",
     [
-        ("argmax(x, 1", "float64"), ("add(i, 1", "float64"), ("mul(i.int(), 3", "float32"), ("eq(x, i", "uint8"),
-        ("neg(i.short()", "float16"), ("cat([i, i]", "float64"), ("cumsum(i.t(), 0", "float64"),
+        ("add(i, 1", "float64"), ("mul(i.int(), 3", "float32"), ("eq(x, i", "uint8"),
+        ("mul(i.short(), 2", "float16"), ("cat([i, i]", "float64"), ("cumsum(i.t(), 0", "float64"),
     ],
 )  # fmt: skip
 def test_a_place_of_another_dtype_with_as_many_bytes(both, same, call, dtype):
-    """PyTorch casts results of formulas alone: there, the tensor is."""
-
     def run(t):
         names = {"t": t, "x": t.tensor([[0.0, 1], [2, 5]]), "i": t.tensor([[3, 1], [5, 6]])}
-        made = eval(f"t.{call})", names)
-        if t is not dt:
-            return made.to(getattr(t, dtype))
-        return eval(
-            f"t.{call}, out=out)", names | {"out": t.zeros_like(made, dtype=getattr(t, dtype))}
-        )
+        out = t.zeros_like(eval(f"t.{call})", names), dtype=getattr(t, dtype))
+        return eval(f"t.{call}, out=out)", names | {"out": out})
 
     same(*both(run))
 

@@ -31,21 +31,12 @@ static int is_called(PyObject* name, const char* text) {
   return !PyUnicode_CompareWithASCIIString(name, text);
 }
 
-/* The same for arguments with names. A dtype that is None becomes out's. 0 also where another one,
- * or a device, is given. */
-static int note_options(Inputs* inputs, PyObject* options, PyObject* out) {
+/* The same for arguments with names. 0 also where a device is given. */
+static int note_options(Inputs* inputs, PyObject* options) {
   PyObject *name, *value;
   Py_ssize_t at = 0;
   while (options && PyDict_Next(options, &at, &name, &value)) {
-    if (is_called(name, "dtype") && value == Py_None) {
-      PyObject* const dtype = get_dtype(out, NULL);
-      const int failed = !dtype || PyDict_SetItem(options, name, dtype);
-      Py_XDECREF(dtype);
-      if (failed) return 0;
-    } else if (is_called(name, "dtype") || is_called(name, "device") ||
-               !note_inputs(inputs, value)) {
-      return 0;
-    }
+    if (is_called(name, "device") || !note_inputs(inputs, value)) return 0;
   }
   return 1;
 }
@@ -55,7 +46,7 @@ static int offer(PyObject* out, PyObject* args, PyObject* options) {
   Inputs inputs = {.n = 0};
   int32_t ready = 0;
   return PyObject_TypeCheck(out, base_type) && note_inputs(&inputs, args) &&
-         note_options(&inputs, options, out) &&
+         note_options(&inputs, options) &&
          !dt_out_offer(handle_of(out), inputs.handles, inputs.n, &ready) && ready;
 }
 
@@ -93,15 +84,18 @@ static PyObject* into(PyObject* module, PyObject* given, PyObject* options) {
     PyObject* const names = options ? options : Py_None;
     result = PyObject_CallFunctionObjArgs(compute_for, out, function, args, names, NULL);
   }
-  Py_DECREF(args);
-  if (PyErr_Occurred()) return NULL;
-  if (result) {
-    PyObject* const done = PyObject_CallFunctionObjArgs(finish_out, out, function, result, NULL);
+  PyObject* done = NULL;
+  if (PyErr_Occurred()) {
+    Py_XDECREF(result);
+  } else if (result) {
+    done = PyObject_CallFunctionObjArgs(finish_out, out, function, args, result, NULL);
     Py_DECREF(result);
-    return done;
+  } else {
+    Py_INCREF(out);
+    done = out;
   }
-  Py_INCREF(out);
-  return out;
+  Py_DECREF(args);
+  return done;
 }
 
 #endif

@@ -188,12 +188,6 @@ def _(c: Case) -> bool:
     return c.only_theirs_raises(r"(scatter|index)_reduce\(\): Double backward is unsupported")
 
 
-@documented("**`out=`** is taken")
-def _(c: Case) -> bool:
-    sentence = "the output given to float_power has dtype|all only supports bool tensor for result"
-    return "out=" in c.statement and c.only_theirs_raises(sentence)
-
-
 # PyTorch writes it while it reads what shares its memory.
 @documented("**`out=`** is taken")
 def _(c: Case) -> bool:

@@ -13,5 +13,5 @@ ACTIVATION = {"relu": 1, "sigmoid": 2, "tanh": 3}
 INTERPOLATION = {"nearest": 1, "nearest-exact": 2, "linear": 3, "bilinear": 4, "bicubic": 5, "trilinear": 6, "area": 7, "lanczos": 8}
 PADDING_MODE = {"constant": 1, "reflect": 2, "replicate": 3, "circular": 4}
 LOG_LEVEL = {"trace": 1, "info": 2, "warning": 3}
-# Bytes, category, code of the struct module, PyTorch"s word.
-DTYPE_TRAITS = {"float32": (4, "floating", "f", "Float"), "float64": (8, "floating", "d", "Double"), "int64": (8, "integer", "q", "Long"), "int32": (4, "integer", "i", "Int"), "uint8": (1, "integer", "B", "Byte"), "bool": (1, "bool", "?", "Bool"), "float16": (2, "floating", "", "Half"), "bfloat16": (2, "floating", "", "BFloat16"), "int8": (1, "integer", "b", "Char"), "int16": (2, "integer", "h", "Short")}
+# Bytes, category, code of the struct module, PyTorch"s word, C++"s.
+DTYPE_TRAITS = {"float32": (4, "floating", "f", "Float", "float"), "float64": (8, "floating", "d", "Double", "double"), "int64": (8, "integer", "q", "Long", "long int"), "int32": (4, "integer", "i", "Int", "int"), "uint8": (1, "integer", "B", "Byte", "unsigned char"), "bool": (1, "bool", "?", "Bool", "bool"), "float16": (2, "floating", "", "Half", "c10::Half"), "bfloat16": (2, "floating", "", "BFloat16", "c10::BFloat16"), "int8": (1, "integer", "b", "Char", "signed char"), "int16": (2, "integer", "h", "Short", "short int")}

@@ -6,9 +6,10 @@ import math
 from builtins import range as _range
 
 from . import _ops, cpu, cuda
+from ._out_dtypes import dtype_for
 from ._runtime import placed
 from ._tensor_type import into
-from ._types import Size, float64
+from ._types import Size, bool_, float64
 from ._types import device as Device
 from ._warning import warn_each, warn_once
 
@@ -45,7 +46,8 @@ def range(
         "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
     )
     if out is not None:
-        return into(out, range, start, end, step, dtype=dtype, device=device)
+        kind = dtype_for(range, out, dtype)
+        return into(out, range, start, end, step, dtype=kind, device=device)
     if end is None:
         raise TypeError("range() missing the argument 'end'")
     if step == 0:
@@ -53,6 +55,8 @@ def range(
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     kind = _ops.get_default_dtype() if dtype is None else dtype
+    if kind is bool_:
+        raise NotImplementedError("\"range_cpu\" not implemented for 'Bool'")
     placed(None, layout, False)
     numbers = _ops.arange(0, math.floor((end - start) / step) + 1, 1, dtype=float64, device=device)
     out = _ops.to(numbers * step + start, dtype=kind)

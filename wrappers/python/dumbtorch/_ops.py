@@ -8,6 +8,7 @@ from ._native import ffi
 from ._native.lib import *  # py_NAME: to look one up in `lib` takes a tenth of a short call
 from ._named_results import result_type
 from ._out import need_tuple, wide_product
+from ._out_dtypes import dtype_for
 from ._runtime import (
     CALLBACKS,
     FLOAT64_16,
@@ -4131,7 +4132,7 @@ def empty(*args, size=None, dtype=None, device=None, requires_grad=False, memory
         memory_format: The order of dimensions in memory.
     """
     if out is not None:
-        return into(out, empty, size=read_sizes(args, size), dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
+        return into(out, empty, size=read_sizes(args, size), dtype=dtype_for(empty, out, dtype), device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
@@ -4156,7 +4157,7 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False,
         requires_grad: Whether backward shall find the gradient of the result.
     """
     if out is not None:
-        return into(out, empty_strided, size, stride, dtype=dtype, device=device, requires_grad=requires_grad)
+        return into(out, empty_strided, size, stride, dtype=dtype_for(empty_strided, out, dtype), device=device, requires_grad=requires_grad)
     try:
         size_c = shape_list(size)
         stride_c = shape_list(stride)
@@ -4205,7 +4206,7 @@ def zeros(*args, size=None, dtype=None, device=None, requires_grad=False, layout
         requires_grad: Whether backward shall find the gradient of the result.
     """
     if out is not None:
-        return into(out, zeros, size=read_sizes(args, size), dtype=dtype, device=device, requires_grad=requires_grad)
+        return into(out, zeros, size=read_sizes(args, size), dtype=dtype_for(zeros, out, dtype), device=device, requires_grad=requires_grad)
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
@@ -4229,7 +4230,7 @@ def ones(*args, size=None, dtype=None, device=None, requires_grad=False, layout=
         requires_grad: Whether backward shall find the gradient of the result.
     """
     if out is not None:
-        return into(out, ones, size=read_sizes(args, size), dtype=dtype, device=device, requires_grad=requires_grad)
+        return into(out, ones, size=read_sizes(args, size), dtype=dtype_for(ones, out, dtype), device=device, requires_grad=requires_grad)
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
@@ -4255,7 +4256,7 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layo
         requires_grad: Whether backward shall find the gradient of the result.
     """
     if out is not None:
-        return into(out, full, size, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
+        return into(out, full, size, fill_value, dtype=dtype_for(full, out, dtype), device=device, requires_grad=requires_grad)
     try:
         size_c = shape_list(size)
         fill_value_kind, fill_value_i, fill_value_f = read_scalar(fill_value)
@@ -4283,7 +4284,7 @@ def arange(start, end, step=1, *, dtype=None, device=None, requires_grad=False, 
         requires_grad: Whether backward shall find the gradient of the result.
     """
     if out is not None:
-        return into(out, arange, start, end, step, dtype=dtype, device=device, requires_grad=requires_grad)
+        return into(out, arange, start, end, step, dtype=dtype_for(arange, out, dtype), device=device, requires_grad=requires_grad)
     try:
         start_kind, start_i, start_f = read_scalar(start)
         end_kind, end_i, end_f = read_scalar(end)
@@ -4311,7 +4312,7 @@ def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False,
         requires_grad: Whether backward shall find the gradient of the result.
     """
     if out is not None:
-        return into(out, linspace, start, end, steps, dtype=dtype, device=device, requires_grad=requires_grad)
+        return into(out, linspace, start, end, steps, dtype=dtype_for(linspace, out, dtype), device=device, requires_grad=requires_grad)
     try:
         start_kind, start_i, start_f = read_scalar(start)
         end_kind, end_i, end_f = read_scalar(end)
@@ -4339,7 +4340,7 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_
         requires_grad: Whether backward shall find the gradient of the result.
     """
     if out is not None:
-        return into(out, logspace, start, end, steps, base, dtype=dtype, device=device, requires_grad=requires_grad)
+        return into(out, logspace, start, end, steps, base, dtype=dtype_for(logspace, out, dtype), device=device, requires_grad=requires_grad)
     try:
         start_kind, start_i, start_f = read_scalar(start)
         end_kind, end_i, end_f = read_scalar(end)
@@ -4365,7 +4366,7 @@ def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, layout=None,
         requires_grad: Whether backward shall find the gradient of the result.
     """
     if out is not None:
-        return into(out, eye, n, m, dtype=dtype, device=device, requires_grad=requires_grad)
+        return into(out, eye, n, m, dtype=dtype_for(eye, out, dtype), device=device, requires_grad=requires_grad)
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = py_eye(n, m is not None, 0 if m is None else m, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
@@ -4388,7 +4389,7 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False, layout=Non
         requires_grad: Whether backward shall find the gradient of the result.
     """
     if out is not None:
-        return into(out, scalar_tensor, s, dtype=dtype, device=device, requires_grad=requires_grad)
+        return into(out, scalar_tensor, s, dtype=dtype_for(scalar_tensor, out, dtype), device=device, requires_grad=requires_grad)
     try:
         s_kind, s_i, s_f = read_scalar(s)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
@@ -4414,7 +4415,7 @@ def empty_like(input=MISSING, *, dtype=None, device=None, requires_grad=False, m
     if names:
         input, = by_own_names(empty_like, names, input=input)
     if out is not None:
-        return into(out, empty_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
+        return into(out, empty_like, input, dtype=dtype_for(empty_like, out, dtype, input), device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = py_empty_like(input, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
@@ -4439,7 +4440,7 @@ def zeros_like(input=MISSING, *, dtype=None, device=None, requires_grad=False, m
     if names:
         input, = by_own_names(zeros_like, names, input=input)
     if out is not None:
-        return into(out, zeros_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
+        return into(out, zeros_like, input, dtype=dtype_for(zeros_like, out, dtype, input), device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = py_zeros_like(input, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
@@ -4464,7 +4465,7 @@ def ones_like(input=MISSING, *, dtype=None, device=None, requires_grad=False, me
     if names:
         input, = by_own_names(ones_like, names, input=input)
     if out is not None:
-        return into(out, ones_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
+        return into(out, ones_like, input, dtype=dtype_for(ones_like, out, dtype, input), device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = py_ones_like(input, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
@@ -4490,7 +4491,7 @@ def full_like(input=MISSING, fill_value=MISSING, *, dtype=None, device=None, req
     if names:
         input, = by_own_names(full_like, names, input=input)
     if out is not None:
-        return into(out, full_like, input, fill_value, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
+        return into(out, full_like, input, fill_value, dtype=dtype_for(full_like, out, dtype, input), device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         fill_value_kind, fill_value_i, fill_value_f = read_scalar(fill_value)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
@@ -8146,7 +8147,7 @@ def linalg_vector_norm(input=MISSING, ord=2, dim=None, keepdim=False, *, dtype=N
     if names:
         input, dim, keepdim, = by_own_names(linalg_vector_norm, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
-        return into(out, linalg_vector_norm, input, ord, dim, keepdim, dtype=dtype)
+        return into(out, linalg_vector_norm, input, ord, dim, keepdim, dtype=dtype_for(linalg_vector_norm, out, dtype, input))
     try:
         ord_kind, ord_i, ord_f = read_scalar(ord)
         dim_c, dim_c_n = optional_ints(dim, 1)
@@ -8172,7 +8173,7 @@ def linalg_matrix_norm(input=MISSING, ord=None, dim=(-2, -1), keepdim=False, *, 
     if names:
         input, dim, keepdim, = by_own_names(linalg_matrix_norm, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
-        return into(out, linalg_matrix_norm, input, ord, dim, keepdim, dtype=dtype)
+        return into(out, linalg_matrix_norm, input, ord, dim, keepdim, dtype=dtype_for(linalg_matrix_norm, out, dtype, input))
     try:
         ord_kind, ord_i, ord_f = read_scalar_or_none(ord)
         dim_c = shape_list(dim)
@@ -8217,7 +8218,7 @@ def linalg_norm(input=MISSING, ord=None, dim=None, keepdim=False, *, dtype=None,
     if names:
         input, dim, keepdim, = by_own_names(linalg_norm, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
-        return into(out, linalg_norm, input, ord, dim, keepdim, dtype=dtype)
+        return into(out, linalg_norm, input, ord, dim, keepdim, dtype=dtype_for(linalg_norm, out, dtype, input))
     try:
         ord_kind, ord_i, ord_f = read_scalar_or_none(ord)
         dim_c, dim_c_n = optional_ints(dim, 1)
@@ -13751,7 +13752,7 @@ def rand(*args, size=None, generator=None, dtype=None, device=None, requires_gra
         requires_grad: Whether backward shall find the gradient of the result.
     """
     if out is not None:
-        return into(out, rand, size=read_sizes(args, size), generator=generator, dtype=dtype, device=device, requires_grad=requires_grad)
+        return into(out, rand, size=read_sizes(args, size), generator=generator, dtype=dtype_for(rand, out, dtype), device=device, requires_grad=requires_grad)
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
@@ -13776,7 +13777,7 @@ def randn(*args, size=None, generator=None, dtype=None, device=None, requires_gr
         requires_grad: Whether backward shall find the gradient of the result.
     """
     if out is not None:
-        return into(out, randn, size=read_sizes(args, size), generator=generator, dtype=dtype, device=device, requires_grad=requires_grad)
+        return into(out, randn, size=read_sizes(args, size), generator=generator, dtype=dtype_for(randn, out, dtype), device=device, requires_grad=requires_grad)
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
@@ -13803,7 +13804,7 @@ def randint(low, high, size, *, generator=None, dtype=None, device=None, require
         requires_grad: Whether backward shall find the gradient of the result.
     """
     if out is not None:
-        return into(out, randint, low, high, size, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad)
+        return into(out, randint, low, high, size, generator=generator, dtype=dtype_for(randint, out, dtype), device=device, requires_grad=requires_grad)
     try:
         size_c = shape_list(size)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
@@ -13828,7 +13829,7 @@ def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False,
         requires_grad: Whether backward shall find the gradient of the result.
     """
     if out is not None:
-        return into(out, randperm, n, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad)
+        return into(out, randperm, n, generator=generator, dtype=dtype_for(randperm, out, dtype), device=device, requires_grad=requires_grad)
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = py_randperm(n, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
@@ -13854,7 +13855,7 @@ def rand_like(input=MISSING, *, generator=None, dtype=None, device=None, require
     if names:
         input, = by_own_names(rand_like, names, input=input)
     if out is not None:
-        return into(out, rand_like, input, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
+        return into(out, rand_like, input, generator=generator, dtype=dtype_for(rand_like, out, dtype, input), device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = py_rand_like(input, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
@@ -13880,7 +13881,7 @@ def randn_like(input=MISSING, *, generator=None, dtype=None, device=None, requir
     if names:
         input, = by_own_names(randn_like, names, input=input)
     if out is not None:
-        return into(out, randn_like, input, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
+        return into(out, randn_like, input, generator=generator, dtype=dtype_for(randn_like, out, dtype, input), device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = py_randn_like(input, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
@@ -13908,7 +13909,7 @@ def randint_like(input=MISSING, low=MISSING, high=MISSING, *, generator=None, dt
     if names:
         input, = by_own_names(randint_like, names, input=input)
     if out is not None:
-        return into(out, randint_like, input, low, high, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
+        return into(out, randint_like, input, low, high, generator=generator, dtype=dtype_for(randint_like, out, dtype, input), device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = py_randint_like(input, low, high, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
@@ -14849,7 +14850,7 @@ def sum(input=MISSING, dim=None, keepdim=False, *, dtype=None, out=None, **names
     if names:
         input, dim, keepdim, = by_own_names(sum, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
-        return into(out, sum, input, dim, keepdim, dtype=dtype)
+        return into(out, sum, input, dim, keepdim, dtype=dtype_for(sum, out, dtype, input))
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = py_sum(input, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
@@ -14871,7 +14872,7 @@ def mean(input=MISSING, dim=None, keepdim=False, *, dtype=None, out=None, **name
     if names:
         input, dim, keepdim, = by_own_names(mean, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
-        return into(out, mean, input, dim, keepdim, dtype=dtype)
+        return into(out, mean, input, dim, keepdim, dtype=dtype_for(mean, out, dtype, input))
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = py_mean(input, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
@@ -14893,7 +14894,7 @@ def nansum(input=MISSING, dim=None, keepdim=False, *, dtype=None, out=None, **na
     if names:
         input, dim, keepdim, = by_own_names(nansum, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
-        return into(out, nansum, input, dim, keepdim, dtype=dtype)
+        return into(out, nansum, input, dim, keepdim, dtype=dtype_for(nansum, out, dtype, input))
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = py_nansum(input, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
@@ -14915,7 +14916,7 @@ def nanmean(input=MISSING, dim=None, keepdim=False, *, dtype=None, out=None, **n
     if names:
         input, dim, keepdim, = by_own_names(nanmean, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
-        return into(out, nanmean, input, dim, keepdim, dtype=dtype)
+        return into(out, nanmean, input, dim, keepdim, dtype=dtype_for(nanmean, out, dtype, input))
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = py_nanmean(input, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
@@ -14957,7 +14958,7 @@ def prod(input=MISSING, dim=None, keepdim=False, *, dtype=None, out=None, **name
     if names:
         input, dim, keepdim, = by_own_names(prod, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
-        return into(out, prod, input, dim, keepdim, dtype=dtype)
+        return into(out, prod, input, dim, keepdim, dtype=dtype_for(prod, out, dtype, input))
     try:
         out = py_prod(input, dim is not None, 0 if dim is None else dim, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
@@ -15304,7 +15305,7 @@ def norm(input=MISSING, p=2, dim=None, keepdim=False, *, dtype=None, out=None, *
     if names:
         input, dim, keepdim, = by_own_names(norm, names, input=input, dim=dim, keepdim=keepdim)
     if out is not None:
-        return into(out, norm, input, p, dim, keepdim, dtype=dtype)
+        return into(out, norm, input, p, dim, keepdim, dtype=dtype_for(norm, out, dtype, input))
     try:
         p_kind, p_i, p_f = read_scalar(p)
         dim_c, dim_c_n = optional_ints(dim, 1)
@@ -15389,7 +15390,7 @@ def cumsum(input=MISSING, dim=MISSING, *, dtype=None, out=None, **names):
     if names:
         input, dim, = by_own_names(cumsum, names, input=input, dim=dim)
     if out is not None:
-        return into(out, cumsum, input, dim, dtype=dtype)
+        return into(out, cumsum, input, dim, dtype=dtype_for(cumsum, out, dtype, input))
     try:
         out = py_cumsum(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
@@ -15427,7 +15428,7 @@ def cumprod(input=MISSING, dim=MISSING, *, dtype=None, out=None, **names):
     if names:
         input, dim, = by_own_names(cumprod, names, input=input, dim=dim)
     if out is not None:
-        return into(out, cumprod, input, dim, dtype=dtype)
+        return into(out, cumprod, input, dim, dtype=dtype_for(cumprod, out, dtype, input))
     try:
         out = py_cumprod(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
@@ -16026,7 +16027,7 @@ def tril_indices(row, col, offset=0, *, dtype=None, device=None, out=None):
         device: Where; absent means the default device.
     """
     if out is not None:
-        return into(out, tril_indices, row, col, offset, dtype=dtype, device=device)
+        return into(out, tril_indices, row, col, offset, dtype=dtype_for(tril_indices, out, dtype), device=device)
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = py_tril_indices(row, col, offset, 0 if dtype is None else DTYPE[dtype], device_type, device_index)
@@ -16048,7 +16049,7 @@ def triu_indices(row, col, offset=0, *, dtype=None, device=None, out=None):
         device: Where; absent means the default device.
     """
     if out is not None:
-        return into(out, triu_indices, row, col, offset, dtype=dtype, device=device)
+        return into(out, triu_indices, row, col, offset, dtype=dtype_for(triu_indices, out, dtype), device=device)
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = py_triu_indices(row, col, offset, 0 if dtype is None else DTYPE[dtype], device_type, device_index)

@@ -6,15 +6,12 @@ import functools
 import sys
 import warnings
 
+from ._out_dtypes import check_dtype
 from ._tensor_type import TensorBase
-from ._types import DTYPE, float32
+from ._types import float32
 
 # What they give goes into a tensor of any shape that has as many elements.
 _SEQUENCES = ("arange", "linspace", "logspace", "range")
-# Those that PyTorch leaves to cat.
-_JOINING = (
-    "cat", "concat", "concatenate", "stack", "hstack", "vstack", "row_stack", "dstack", "column_stack",
-)  # fmt: skip
 
 
 def need_tuple(name: str, out, count: int | None = None) -> None:
@@ -35,7 +32,7 @@ def need_pair_along(name: str, out, *dims) -> None:
 
 def wide_product(function, out_dtype, tensors: tuple, **options):
     """A product whose last two tensors are factors, in another dtype than theirs."""
-    ops, types = _modules()[0], {x.dtype for x in tensors[-2:] if isinstance(x, TensorBase)}
+    ops, types = _ops(), {x.dtype for x in tensors[-2:] if isinstance(x, TensorBase)}
     if all(isinstance(x, TensorBase) for x in tensors) and len(types) == 1:
         (factors,) = types
         is_wider = factors.itemsize == 2 and factors.is_floating_point and out_dtype is float32
@@ -50,21 +47,19 @@ def wide_product(function, out_dtype, tensors: tuple, **options):
 def compute_for(out, function, args: tuple, options: dict | None):
     """What function(*args, **options) gives for `out`, a tensor or one for each result.
 
-    Its dtype and device are those to compute in, where the function has such arguments and they were
-    not given.
+    Its device is that to compute on, where the function has such an argument and it was not given.
     """
     options = options or {}
     many = isinstance(out, (tuple, list))
     _check_tensors(function.__name__, out, tuple(out) if many else (out,))
-    if not many and options:
-        _take_from(out, options)
+    if not many and "device" in options and options["device"] is None:
+        options["device"] = out.device
     return _called(function, args, options)
 
 
-def finish(out, function, made):
-    """`out` with what the function gave. A tensor of another shape is resized, with a warning if it had elements."""
-    ops, _ = _modules()
-    name = function.__name__
+def finish(out, function, args: tuple, made):
+    """`out` with what function(*args) gave. A tensor of another shape is resized, with a warning if it had elements."""
+    ops, name = _ops(), function.__name__
     many = isinstance(out, (tuple, list))
     outs = tuple(out) if many else (out,)
     results = made if isinstance(made, tuple) else (made,)
@@ -74,13 +69,17 @@ def finish(out, function, made):
         raise RuntimeError(
             f"{name}(): expected an out= argument of size {len(results)}, got size {len(outs)}"
         )
-    for place, result in zip(outs, results, strict=True):
+    for k, (place, result) in enumerate(zip(outs, results, strict=True)):
         if (place.requires_grad or result.requires_grad) and ops.is_grad_enabled():
             raise RuntimeError(
                 f"{name}(): functions with out=... arguments don't support automatic differentiation, "
                 "but one of the arguments requires grad."
             )
-        _check_place(name, place, result)
+        check_dtype(function, args, results, k, place.dtype)
+        if result.device != place.device:
+            raise RuntimeError(
+                f"Expected out tensor to have device {result.device}, but got {place.device} instead"
+            )
     for place, result in zip(outs, results, strict=True):
         if name in _SEQUENCES and place.numel() == result.numel():
             result = ops.reshape(result, place.shape)
@@ -89,16 +88,16 @@ def finish(out, function, made):
 
 
 @functools.cache
-def _modules():
+def _ops():
     """What imports this module, too: looked up once, since a look takes as long as a small op."""
-    from . import _ops, _type_info
+    from . import _ops
 
-    return _ops, _type_info
+    return _ops
 
 
 def _called(function, args, options):
     """What it gives without autocast, which leaves results that are given alone."""
-    ops, _ = _modules()
+    ops = _ops()
     enabled = ops.is_autocast_enabled
     if not (enabled("cpu") or enabled("cuda")):
         return function(*args, **options)
@@ -119,38 +118,8 @@ def _check_tensors(name: str, out, outs: tuple) -> None:
             raise TypeError(f"{name}(): argument 'out' must be {wanted}, not {type(x).__name__}")
 
 
-def _take_from(out, options: dict) -> None:
-    if "dtype" in options:
-        wanted = options["dtype"]
-        if wanted is not None and DTYPE[wanted] != out.dtype.number:
-            raise RuntimeError(
-                f"dtype {DTYPE.value(DTYPE[wanted]).word} does not match dtype of out parameter "
-                f"({out.dtype.word})"
-            )
-        options["dtype"] = out.dtype
-    if "device" in options and options["device"] is None:
-        options["device"] = out.device
-
-
-def _check_place(name: str, out, result) -> None:
-    _, type_info = _modules()
-    if result.dtype is not out.dtype and not type_info.can_cast(result.dtype, out.dtype):
-        if name in _JOINING:
-            raise TypeError(
-                f"torch.cat(): input types can't be cast to the desired output type {out.dtype.word}"
-            )
-        raise RuntimeError(
-            f"result type {result.dtype.word} can't be cast to the desired output type "
-            f"{out.dtype.word}"
-        )
-    if result.device != out.device:
-        raise RuntimeError(
-            f"Expected out tensor to have device {result.device}, but got {out.device} instead"
-        )
-
-
 def _write(out, result) -> None:
-    ops, _ = _modules()
+    ops = _ops()
     if result.shape != out.shape:
         _resize(out, result)
     ops.copy_(out, result)
@@ -166,7 +135,7 @@ def _frames_of_the_package() -> int:
 
 def _resize(out, result) -> None:
     """`out` keeps its memory where that is large enough: what is written is seen by what it is a view of."""
-    ops, _ = _modules()
+    ops = _ops()
     if out.numel():
         warnings.warn(
             "An output with one or more elements was resized since it had shape "

@@ -8,7 +8,7 @@ import math
 from . import _ops
 from ._complaints import need, need_tensor
 from ._tensor_type import TensorBase
-from ._types import DTYPE, bfloat16, bool_, dtype, float16, float32, float64, int64
+from ._types import DTYPE, bfloat16, bool_, casts, dtype, float16, float32, float64, int64
 
 # Bits of the fraction; a sign and the exponent take the others.
 _FRACTION = {float16: 10, bfloat16: 7, float32: 23, float64: 52}
@@ -133,9 +133,7 @@ def _small(x):
 def can_cast(from_, to) -> bool:
     """Whether PyTorch converts one dtype to another by itself, as it does for what an operation in
     place writes: to the same category (bool, integer, floating) or a higher one."""
-    rank = ("bool", "integer", "floating").index
-    low, high = _checked("can_cast", from_, "from_"), _checked("can_cast", to, "to", 2)
-    return rank(low.category) <= rank(high.category)
+    return casts(_checked("can_cast", from_, "from_"), _checked("can_cast", to, "to", 2))
 
 
 def is_floating_point(input) -> bool:

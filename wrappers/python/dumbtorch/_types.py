@@ -55,12 +55,12 @@ class dtype:
     """The type of a tensor's elements: torch.float32, torch.int64, ..."""
 
     # `code` is what memoryview calls the elements, "" if it cannot read them; `word` is what
-    # PyTorch's sentences say.
-    __slots__ = ("name", "number", "itemsize", "category", "code", "word")
+    # PyTorch's sentences say, `cpp` what C++ says.
+    __slots__ = ("name", "number", "itemsize", "category", "code", "word", "cpp")
 
     def __init__(self, name: str, number: int):
         self.name, self.number = name, number
-        self.itemsize, self.category, self.code, self.word = _enums.DTYPE_TRAITS[name]
+        self.itemsize, self.category, self.code, self.word, self.cpp = _enums.DTYPE_TRAITS[name]
 
     def __repr__(self):
         return f"torch.{self.name}"
@@ -87,6 +87,14 @@ class dtype:
     def to_complex(self) -> dtype:
         """The complex dtype of such numbers: there is none."""
         raise NotImplementedError(f"to_complex: torch.{self.name} has no complex dtype here")
+
+
+_RANK = ("bool", "integer", "floating").index
+
+
+def casts(low: dtype, high: dtype) -> bool:
+    """Whether what is computed as `low` may be written as `high`: of the same category, or a higher one."""
+    return _RANK(low.category) <= _RANK(high.category)
 
 
 class memory_format:
