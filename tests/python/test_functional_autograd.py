@@ -463,7 +463,8 @@ def test_what_strict_mode_refuses(both, same, name, function, create_graph):
 
 @pytest.mark.parametrize("call", [
     "F.jacobian(number, xy, strict=True, vectorize=True)", "F.hessian(number, xy, strict=True, vectorize=True)",
-    "F.hessian(number, (xy[0], 3))", "F.hessian(number, 3)",
+    "F.hessian(number, (xy[0], 3))", "F.hessian(number, 3)", "F.hessian(lambda x: (x.sum(), 'a'), xy[0])",
+    "F.hessian(lambda x: 'a', xy[0])", "F.hessian(lambda x: (x.sum(), x.sum()), xy[0])",
 ])  # fmt: skip
 def test_what_jacobians_refuse(both, call):
     def run(t):

@@ -1,6 +1,7 @@
 """testing.make_tensor: the shapes, layouts, bounds and errors of PyTorch's."""
 
-import dumbtorch.testing  # noqa: F401
+import dumbtorch as dt
+import dumbtorch.testing
 import pytest
 
 DTYPES = "float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8 bool".split()
@@ -35,3 +36,14 @@ def test_make_tensor(both, call, dtype):
         assert not mine[4]
     low, high = (1, 4) if "low=1" in call else (-1, 2) if "0,)" in call else (-9, 10)
     assert "300" in call or all(low <= v <= high for v in mine[5])
+
+
+def test_assert_close_without_subclasses(torch):
+    for t in (dt, torch):
+        x, p = t.ones(2), t.nn.Parameter(t.ones(2))
+        t.testing.assert_close(x, p)
+        t.testing.assert_close(p, p, allow_subclasses=False)
+        with pytest.raises(
+            TypeError, match="No comparison pair was able to handle inputs of type .*Parameter"
+        ):
+            t.testing.assert_close([x], [p], allow_subclasses=False)

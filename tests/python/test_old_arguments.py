@@ -384,6 +384,7 @@ FACTORS_FIRST = (
     "add(x, 2, y, out=empty(0))", "addcmul(x, 2, x, y)", "addcdiv(x, 2, x, y + 1)", "x.addcmul_(2, y, y)",
     "x.addcdiv(2, y, x + 1)", "addmm(2, x, x, y)", "addmm(2, x, 3, x, y)", "x.addmm(2, x, y)", "x.addmm_(2, 3, y, y)",
     "addmv(2, v, 3, x, v)", "v.addmv_(2, x, x[0])", "addr(2, x, 3, v, v)", "x.addr(2, v, v)",
+    "add(x, v[1], 2)", "x.sub(v[1], y)", "rsub(x, v[1], 2)", "x.add_(tensor(2), y)",
     "baddbmm(2, x[None], 3, x[None], y[None])", "x.addbmm(2, 3, x[None], y[None])", "addbmm(2, x, y[None], y[None])",
 )  # fmt: skip
 
@@ -401,7 +402,8 @@ def test_factors_before_what_they_multiply(call, both, same):
 
 
 NO_OLD_FORMS = (
-    "x.add(x, 2)", "x.addmm(1, 2, 3, x, x)", "x.addcmul(x, 2, 2)", "addcdiv(x, x, 2, x)", "addmm(x, x, 2, x)",
+    "x.add(x, 2)", "add(x, x[:1, 0], 2)", "add(x, x[0, 0].clone().requires_grad_(), 2)",
+    "x.addmm(1, 2, 3, x, x)", "x.addcmul(x, 2, 2)", "addcdiv(x, x, 2, x)", "addmm(x, x, 2, x)",
     "addmm(2, 3, x, x, x)", "addcmul(2, x, x, x)",
 )  # fmt: skip
 

@@ -91,11 +91,13 @@ def warn_of_old_form(function, are_tensors, factors, stacklevel: int = 4) -> Non
 
 def alpha_by_position(function, input, second, third, given, **options):
     """f(input, number, alpha), and of add and sub the old form f(input, alpha, other), where alpha is not given by
-    name as well."""
+    name as well. A tensor without dimensions may stand for the number."""
     name = function.__name__
     if given != 1:
         raise TypeError(f"{name}() got multiple values for argument 'alpha'")
     is_old = name.rstrip("_") in ("add", "sub")
+    if isinstance(second, TensorBase) and not (second.ndim or second.requires_grad):
+        second = second.item()
     if isinstance(second, TensorBase) or (isinstance(third, TensorBase) and not is_old):
         raise TypeError(f"{name}() takes 2 positional arguments but 3 were given")
     if not is_old:

@@ -30,6 +30,7 @@ class _Rules(NamedTuple):
     device: bool
     dtype: bool
     stride: bool
+    subclasses: bool
 
     def tolerances(self, *dtypes) -> tuple:
         if self.rtol is not None:
@@ -49,7 +50,7 @@ def assert_close(
         raise ValueError(
             f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {absent}."
         )
-    rules = _Rules(rtol, atol, equal_nan, check_device, check_dtype, check_stride)
+    rules = _Rules(rtol, atol, equal_nan, check_device, check_dtype, check_stride, allow_subclasses)
     said = _difference(actual, expected, rules, "")
     if said is not None:
         raise AssertionError(msg(said) if callable(msg) else msg or said)
@@ -104,7 +105,8 @@ def _of_values(actual, expected, rules) -> str | None:
         return None if actual is expected else f"None mismatch: {actual} is not {expected}"
     if all(isinstance(x, numpy.ndarray) for x in pair):
         actual, expected = pair = [as_tensor(x) for x in pair]
-    if all(isinstance(x, TensorBase) for x in pair):
+    are_tensors = all(isinstance(x, TensorBase) for x in pair)
+    if are_tensors and (rules.subclasses or type(actual) is type(expected)):
         return _of_tensors(actual.detach(), expected.detach(), rules)
     if all(isinstance(x, bool | numpy.bool_) for x in pair):
         return None if actual == expected else f"Booleans mismatch: {actual} is not {expected}"

@@ -138,8 +138,9 @@ def hessian(
 
     def number(*given):
         out = func(*given)
+        outputs = _tuple("outputs of the user-provided function", "hessian", out)[1]
         if strict:
-            _check_graph(_tuple("outputs of the user-provided function", "hessian", out)[1])
+            _check_graph(outputs)
         _check_number(out, "hessian")
         return _ops.reshape(out, ())
 
