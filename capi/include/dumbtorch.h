@@ -114,6 +114,7 @@ enum {
   DT_STATUS_INTERNAL = 11, /**< A fault of the library's. */
   DT_STATUS_LINALG_ERROR = 12, /**< A matrix is singular or not positive-definite, or an algorithm did not converge (Python: torch.linalg.LinAlgError). */
   DT_STATUS_GRADCHECK_ERROR = 13, /**< A gradient is not what finite differences say (Python: torch.autograd.GradcheckError). */
+  DT_STATUS_ASSERTION_ERROR = 14, /**< What PyTorch asserts of its arguments does not hold (AssertionError). */
 };
 
 /** Element types. */

@@ -13,7 +13,7 @@
 
 namespace dt::capi {
 
-template <> struct EnumLimit<Code> { static constexpr int32_t last = 13; static constexpr uint64_t gaps = 0; };
+template <> struct EnumLimit<Code> { static constexpr int32_t last = 14; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<DType> { static constexpr int32_t last = 10; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<DeviceType> { static constexpr int32_t last = 2; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<MemoryFormat> { static constexpr int32_t last = 3; static constexpr uint64_t gaps = 0; };

@@ -106,7 +106,9 @@ Tensor Tensor::grad() const {
 void Tensor::set_grad(const Tensor& grad) const {
   if (grad.defined()) {
     DT_CHECK(!grad.is_same(*this), kRuntimeError, "can't assign Variable as its own grad");
-    DT_CHECK(grad.sizes() == sizes(), kRuntimeError, "assigned grad has data of a different size");
+    DT_CHECK(grad.sizes() == sizes(), kRuntimeError, "attempting to assign a gradient of size '",
+             grad.sizes(), "' to a tensor of size '", sizes(),
+             "'. Please ensure that the gradient and the tensor are the same size");
     DT_CHECK(grad.dtype() == dtype(), kRuntimeError, "assigned grad has data of a different type");
     DT_CHECK(grad.device() == device(), kRuntimeError,
              "assigned grad has data located on a different device");

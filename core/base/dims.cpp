@@ -8,9 +8,7 @@ int64_t count_elements(IntList sizes) {
   for (int64_t size : sizes) {
     DT_CHECK(size >= 0, kRuntimeError, "Trying to create tensor with negative dimension ", size,
              ": ", sizes);
-    // A size of 0 may come behind those whose product is too large.
-    overflows = size != 0 && (overflows || __builtin_mul_overflow(n, size, &n));
-    if (size == 0) n = 0;
+    overflows |= __builtin_mul_overflow(n, size, &n);  // also where a size of 0 comes behind
   }
   DT_CHECK(!overflows, kRuntimeError, "Storage size calculation overflowed with sizes=", sizes);
   return n;

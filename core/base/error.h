@@ -26,6 +26,7 @@ enum class Code : int32_t {
   kInternal = 11,
   kLinAlg = 12,  // a matrix is singular or not positive-definite, or an algorithm did not converge
   kGradcheck = 13,  // a gradient is not what finite differences say
+  kAssertion = 14,  // what PyTorch asserts of its arguments does not hold
 };
 
 class Error : public std::exception {

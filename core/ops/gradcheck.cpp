@@ -128,11 +128,11 @@ class Differences {
              " by ", eps_, ", but got: ", outputs_.size(), " and ", found.size(), ".");
     for (size_t i = 0; i < found.size(); ++i) {
       const Tensor &y = outputs_[i], &moved = found[i];
-      DT_CHECK(y.sizes() == moved.sizes(), kRuntimeError,
+      DT_CHECK(y.sizes() == moved.sizes(), kAssertion,
                "Expected `func` to return outputs with the same shape when inputs are perturbed "
                "on index ",
                index, " by ", eps_, ", but got: shapes ", y.sizes(), " and ", moved.sizes(), ".");
-      DT_CHECK(y.dtype() == moved.dtype(), kRuntimeError,
+      DT_CHECK(y.dtype() == moved.dtype(), kAssertion,
                "Expected `func` to return outputs with the same dtype when inputs are perturbed "
                "on index ",
                index, " by ", eps_, ", but got: dtypes ", y.dtype(), " and ", moved.dtype(), ".");

@@ -25,6 +25,7 @@ static void test_error_set(void) {
   CHECK(dt_error_set(0, "no error is an error too") == DT_STATUS_CALLBACK);
   CHECK(dt_error_set(DT_STATUS_LINALG_ERROR, "singular") == DT_STATUS_LINALG_ERROR);
   CHECK(dt_error_set(DT_STATUS_GRADCHECK_ERROR, "wrong") == DT_STATUS_GRADCHECK_ERROR);
+  CHECK(dt_error_set(DT_STATUS_ASSERTION_ERROR, "no") == DT_STATUS_ASSERTION_ERROR);
   CHECK(dt_error_set(1234, NULL) == DT_STATUS_CALLBACK && strcmp(dt_error_message(), "") == 0);
   dt_error_clear();
 }

@@ -238,8 +238,9 @@ static void test_functions_that_fail(void) {
       {kAbsent, DT_STATUS_TYPE_ERROR, "the function's output 0 is absent"},
       {kForeign, DT_STATUS_HANDLE, "out"},
       {kMore, DT_STATUS_RUNTIME_ERROR, "as many outputs when inputs are perturbed on index [0] by"},
-      {kLonger, DT_STATUS_RUNTIME_ERROR, "with the same shape when inputs are perturbed on index"},
-      {kOther, DT_STATUS_RUNTIME_ERROR, "but got: dtypes float64 and float32"},
+      {kLonger, DT_STATUS_ASSERTION_ERROR,
+       "with the same shape when inputs are perturbed on index"},
+      {kOther, DT_STATUS_ASSERTION_ERROR, "but got: dtypes float64 and float32"},
   };
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
     for (int raises = 0; raises < 2; ++raises) {

@@ -34,6 +34,7 @@ enum class Status : int32_t {
   kInternal = 11,  // A fault of the library's.
   kLinalgError = 12,  // A matrix is singular or not positive-definite, or an algorithm did not converge (Python: torch.linalg.LinAlgError).
   kGradcheckError = 13,  // A gradient is not what finite differences say (Python: torch.autograd.GradcheckError).
+  kAssertionError = 14,  // What PyTorch asserts of its arguments does not hold (AssertionError).
 };
 
 // Element types.

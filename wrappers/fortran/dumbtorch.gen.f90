@@ -49,6 +49,7 @@ integer, parameter, public :: status_cancelled = 10
 integer, parameter, public :: status_internal = 11
 integer, parameter, public :: status_linalg_error = 12
 integer, parameter, public :: status_gradcheck_error = 13
+integer, parameter, public :: status_assertion_error = 14
 ! Element types.
 integer, parameter, public :: dtype_float32 = 1
 integer, parameter, public :: dtype_float64 = 2

@@ -46,6 +46,9 @@ const StatusLinalgError Status = 12
 // A gradient is not what finite differences say (Python: torch.autograd.GradcheckError).
 const StatusGradcheckError Status = 13
 
+// What PyTorch asserts of its arguments does not hold (AssertionError).
+const StatusAssertionError Status = 14
+
 // Dtype: Element types.
 type Dtype int32
 

@@ -287,6 +287,14 @@ static int set_grad(PyObject* self, PyObject* value, void* unused) {
     keep(&((TensorBase*)self)->grad, grad);
     return 0;
   }
+  if (!plain) {
+    PyObject* const name = PyObject_GetAttrString((PyObject*)Py_TYPE(value), "__name__");
+    if (!name) return -1;
+    PyErr_Format(PyExc_TypeError,
+                 "assigned grad expected to be a Tensor or None but got grad of type %U", name);
+    Py_DECREF(name);
+    return -1;
+  }
   PyObject* const done = call_general("set_grad", self, &value, 1, NULL); /* says what is wrong */
   Py_XDECREF(done);
   return done ? 0 : -1;

@@ -6,7 +6,8 @@
 static const dtt_value values_status[] = {
     {"type_error", 1}, {"value_error", 2}, {"index_error", 3}, {"runtime_error", 4},
     {"not_implemented", 5}, {"out_of_memory", 6}, {"handle", 7}, {"io", 8}, {"callback", 9},
-    {"cancelled", 10}, {"internal", 11}, {"linalg_error", 12}, {"gradcheck_error", 13}, {NULL, 0}};
+    {"cancelled", 10}, {"internal", 11}, {"linalg_error", 12}, {"gradcheck_error", 13},
+    {"assertion_error", 14}, {NULL, 0}};
 static __attribute__((unused)) const dtt_enum enum_status = {"status", values_status};
 static const dtt_value values_dtype[] = {
     {"float32", 1}, {"float64", 2}, {"int64", 3}, {"int32", 4}, {"uint8", 5}, {"bool", 6},

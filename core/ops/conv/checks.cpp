@@ -121,6 +121,12 @@ void check_window_numbers(const char* name, IntList values, int n) {
   }
 }
 
+void check_pair(const char* name, IntList values) {
+  DT_CHECK(values.size() == 1 || values.size() == 2, kRuntimeError, "It is expected ", name,
+           " equals to 2, but got size ", values.size());
+  check_window_numbers(name, values, 2);
+}
+
 void check_conv_ranks(const char* op, int dims, const Tensor& input, const Tensor& weight) {
   DT_CHECK(input.ndim() == dims + 1 || input.ndim() == dims + 2, kRuntimeError, "Expected ",
            dims + 1, "D (unbatched) or ", dims + 2, "D (batched) input to ", op,

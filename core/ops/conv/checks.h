@@ -23,6 +23,7 @@ struct ConvSettings {
 
 // n numbers, or one that stands for all; none so large that a sum or product of two overflows.
 void check_window_numbers(const char* name, IntList values, int n);
+void check_pair(const char* name, IntList values);
 void check_conv_ranks(const char* op, int dims, const Tensor& input, const Tensor& weight);
 // Of an input that has a batch.
 void check_conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvSettings& c);

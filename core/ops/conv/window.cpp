@@ -10,7 +10,7 @@ Dims window_numbers(const char* name, IntList values, int n) {
 }
 
 IntPair int_pair(const char* name, IntList values) {
-  check_window_numbers(name, values, 2);
+  check_pair(name, values);
   return {values[0], values.back()};
 }
 

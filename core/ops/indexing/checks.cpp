@@ -78,13 +78,15 @@ void refuse_index(int64_t index, int dim, int64_t size) {
 
 // ---- slices
 
-void check_index_select(const Tensor& input, const Tensor& index) {
+void check_index_select(const Tensor& input, int dim, const Tensor& index) {
   DT_CHECK(index.ndim() <= 1, kIndexError, "index_select(): Index is supposed to be a vector");
   DT_CHECK(is_index(index.dtype()), kRuntimeError,
            "index_select(): Expected dtype int32 or int64 for index");
   DT_CHECK(input.ndim() > 0 || index.numel() == 1, kRuntimeError,
            "index_select(): Index to scalar can have only 1 value, got ", index.numel(),
            " value(s)");
+  DT_CHECK(input.ndim() < 2 || input.size(dim) > 0 || index.numel() == 0, kRuntimeError,
+           "index_select(): self indexing axis dim should be positive");
 }
 
 void check_index_add(const Tensor& self, int dim, const Tensor& index, const Tensor& source) {

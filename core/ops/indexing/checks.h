@@ -20,7 +20,7 @@ void check_index_values(const Tensor& self, const Tensor& values, const Dims& si
 
 // ---- slices
 
-void check_index_select(const Tensor& input, const Tensor& index);
+void check_index_select(const Tensor& input, int dim, const Tensor& index);
 void check_index_add(const Tensor& self, int dim, const Tensor& index, const Tensor& source);
 
 void check_index_fill(const Tensor& self, const Tensor& index, const Operand& value);

@@ -17,7 +17,7 @@ namespace dt {
 
 Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   const int d = wrap_dim(dim, input.ndim());
-  check_index_select(input, index);
+  check_index_select(input, d, index);
   if (input.ndim() == 0) return unsafe_view(index_select(reshape(input, {1}), 0, index), {});
   const Tensor positions = at_least_1d(to_dtype(index, kIndexDType));
   Dims sizes = input.sizes();

@@ -1,6 +1,7 @@
 #include "core/ops/pool/checks.h"
 
 #include "core/ops/checks.h"
+#include "core/ops/recurrent/packing.h"
 
 namespace dt {
 namespace {
@@ -26,7 +27,28 @@ void check_sizes(const Tensor& x, const Dims& sizes) {
            "). Calculated output size: (", size_words(sizes), "). Output size is too small");
 }
 
+// "must either be a single int, or a tuple of two ints": PyTorch's words differ from op to op.
+std::string numbers_wanted(const std::string& op, const std::string& name, int dims) {
+  const bool is_stride = name == "stride";
+  if (op.compare(0, 10, "fractional") == 0)
+    return text("must either be a single Int or tuple of ", dims == 3 ? "three " : "", "Ints");
+  if (dims == 1)
+    return text("must be ", is_stride ? "None, " : "", "an int, list of ints",
+                is_stride || name == "padding" ? "," : "", " or tuple of ints of size 1");
+  const char* const either = name == "dilation"   ? "must be either "
+                             : op == "avg_pool3d" ? "must be "
+                                                  : "must either be ";
+  return text(either, is_stride ? "omitted, " : "", "a single int, or a tuple of ",
+              dims == 2 ? "two" : "three", " ints");
+}
+
 }  // namespace
+
+void check_pool_numbers(const char* op, const char* name, IntList values, int dims) {
+  const int64_t n = values.size();
+  DT_CHECK(n == 1 || n == dims, kRuntimeError, name, " ", numbers_wanted(op, name, dims),
+           dims == 1 ? text(" but got size ", n) : "");
+}
 
 void check_pool_rank(const char* op, int dims, const Tensor& input) {
   if (input.ndim() == dims + 1 || input.ndim() == dims + 2) return;
@@ -121,6 +143,16 @@ void check_unpooled_count(int dims, int64_t given) {
   DT_CHECK(given == dims || given == dims + 2, kValueError,
            "output_size should be a sequence containing ", dims, " or ", dims + 2,
            " elements, but it has a length of '", given, "'");
+}
+
+void check_unpooled_indices(const Tensor& indices, const Dims& spatial) {
+  const int64_t n = count_elements(spatial);
+  std::string volume;
+  for (int64_t size : spatial) volume += text(volume.empty() ? "" : "x", size);
+  for (int64_t index : ints_of(indices)) {
+    DT_CHECK(index >= 0 && index < n, kRuntimeError, "Found an invalid max index: ", index,
+             " (output volumes are of size ", volume, spatial.size() == 1 ? "x1)" : ")");
+  }
 }
 
 void check_unpooled_sizes(const Dims& sizes, const Dims& usual, const Dims& stride) {

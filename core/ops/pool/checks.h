@@ -16,6 +16,8 @@ struct PoolSettings {
   int dims() const { return size.size(); }
 };
 
+// The numbers of a window; op is PyTorch's name.
+void check_pool_numbers(const char* op, const char* name, IntList values, int dims);
 void check_pool_rank(const char* op, int dims, const Tensor& input);
 void check_pool_divisor(std::optional<int64_t> divisor);
 void check_pool_window(const PoolSettings& p);
@@ -30,6 +32,7 @@ void check_unpool(int dims, const Tensor& input, const Tensor& indices);
 // `sizes` are the spatial ones that were asked for, `usual` those that they must be near to.
 void check_unpooled_count(int dims, int64_t given);
 void check_unpooled_sizes(const Dims& sizes, const Dims& usual, const Dims& stride);
+void check_unpooled_indices(const Tensor& indices, const Dims& spatial);
 
 // ---- fractional pooling
 

@@ -60,7 +60,10 @@ Tensor window_places(const Tensor& x, const Tensor& samples, const Fractional& f
 Dims chosen_sizes(const char* op, const Tensor& x, int dims, std::optional<IntList> sizes,
                   std::optional<Span<const double>> ratios) {
   check_fractional_choice(op, sizes.has_value() || ratios.has_value());
-  if (sizes) return window_numbers("output_size", *sizes, dims);
+  if (sizes) {
+    check_pool_numbers(op, "output_size", *sizes, dims);
+    return window_numbers("output_size", *sizes, dims);
+  }
   check_ratio_count(op, ratios->size(), dims);
   Dims out;
   for (int d = 0; d < dims; ++d) {
@@ -75,6 +78,7 @@ std::tuple<Tensor, Tensor> fractional_max_pool(const char* op, int dims, const T
                                                std::optional<IntList> output_size,
                                                std::optional<Span<const double>> output_ratio,
                                                const Tensor& random_samples) {
+  check_pool_numbers(op, "kernel_size", kernel_size, dims);
   check_fractional_rank(op, dims, input);
   const Fractional f{dims, window_numbers("kernel_size", kernel_size, dims),
                      chosen_sizes(op, input, dims, output_size, output_ratio)};

@@ -16,14 +16,19 @@
 namespace dt {
 namespace {
 
-PoolSettings pool_settings(int dims, IntList size, std::optional<IntList> stride, IntList padding,
-                           IntList dilation, bool ceil_mode) {
+Dims pool_numbers(const char* op, const char* name, IntList values, int dims) {
+  check_pool_numbers(op, name, values, dims);
+  return window_numbers(name, values, dims);
+}
+
+PoolSettings pool_settings(const char* op, int dims, IntList size, std::optional<IntList> stride,
+                           IntList padding, IntList dilation, bool ceil_mode) {
   PoolSettings p;
-  p.size = window_numbers("kernel_size", size, dims);
+  p.size = pool_numbers(op, "kernel_size", size, dims);
   // PyTorch takes an empty list for an absent one.
-  p.stride = stride && !stride->empty() ? window_numbers("stride", *stride, dims) : p.size;
-  p.padding = window_numbers("padding", padding, dims);
-  p.dilation = window_numbers("dilation", dilation, dims);
+  p.stride = stride && !stride->empty() ? pool_numbers(op, "stride", *stride, dims) : p.size;
+  p.padding = pool_numbers(op, "padding", padding, dims);
+  p.dilation = pool_numbers(op, "dilation", dilation, dims);
   p.ceil_mode = ceil_mode;
   return p;
 }
@@ -144,7 +149,14 @@ Tensor max_unpool(const Tensor& input, const Tensor& indices, const PoolSettings
   plane.push_back(count_elements(spatial));
   points.push_back(count_elements(IntList(x.sizes().data() + 2, p.dims())));
   const Tensor zero = zeros(plane, x.dtype(), x.device());
-  const Tensor y = scatter(zero, 2, reshape(indices, points), reshape(x, points));
+  const Tensor y = [&] {
+    try {
+      return scatter(zero, 2, reshape(indices, points), reshape(x, points));
+    } catch (const Error&) {
+      if (indices.device() == kCpu) check_unpooled_indices(indices, spatial);
+      throw;
+    }
+  }();
   const Tensor images = as_input(unsafe_view(y, sizes), input);
   const Tensor result =
       is_channels_last(input) ? contiguous(images, MemoryFormat::kChannelsLast) : images;
@@ -156,8 +168,9 @@ Tensor max_unpool(const Tensor& input, const Tensor& indices, const PoolSettings
 std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& input, IntList kernel_size,
                                                    std::optional<IntList> stride, IntList padding,
                                                    IntList dilation, bool ceil_mode) {
-  return max_pool("max_pool1d", input,
-                  pool_settings(1, kernel_size, stride, padding, dilation, ceil_mode));
+  return max_pool(
+      "max_pool1d", input,
+      pool_settings("max_pool1d", 1, kernel_size, stride, padding, dilation, ceil_mode));
 }
 
 Tensor max_pool1d(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
@@ -171,8 +184,9 @@ Tensor max_pool1d(const Tensor& input, IntList kernel_size, std::optional<IntLis
 std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& input, IntList kernel_size,
                                                    std::optional<IntList> stride, IntList padding,
                                                    IntList dilation, bool ceil_mode) {
-  return max_pool("max_pool2d", input,
-                  pool_settings(2, kernel_size, stride, padding, dilation, ceil_mode));
+  return max_pool(
+      "max_pool2d", input,
+      pool_settings("max_pool2d", 2, kernel_size, stride, padding, dilation, ceil_mode));
 }
 
 Tensor max_pool2d(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
@@ -184,8 +198,9 @@ Tensor max_pool2d(const Tensor& input, IntList kernel_size, std::optional<IntLis
 std::tuple<Tensor, Tensor> max_pool3d_with_indices(const Tensor& input, IntList kernel_size,
                                                    std::optional<IntList> stride, IntList padding,
                                                    IntList dilation, bool ceil_mode) {
-  return max_pool("max_pool3d", input,
-                  pool_settings(3, kernel_size, stride, padding, dilation, ceil_mode));
+  return max_pool(
+      "max_pool3d", input,
+      pool_settings("max_pool3d", 3, kernel_size, stride, padding, dilation, ceil_mode));
 }
 
 Tensor max_pool3d(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
@@ -197,62 +212,65 @@ Tensor max_pool3d(const Tensor& input, IntList kernel_size, std::optional<IntLis
 Tensor avg_pool1d(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
                   IntList padding, bool ceil_mode, bool count_include_pad) {
   return avg_pool("avg_pool1d", input,
-                  pool_settings(1, kernel_size, stride, padding, {1}, ceil_mode), count_include_pad,
-                  {});
+                  pool_settings("avg_pool1d", 1, kernel_size, stride, padding, {1}, ceil_mode),
+                  count_include_pad, {});
 }
 
 Tensor avg_pool2d(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
                   IntList padding, bool ceil_mode, bool count_include_pad,
                   std::optional<int64_t> divisor_override) {
   return avg_pool("avg_pool2d", input,
-                  pool_settings(2, kernel_size, stride, padding, {1}, ceil_mode), count_include_pad,
-                  divisor_override);
+                  pool_settings("avg_pool2d", 2, kernel_size, stride, padding, {1}, ceil_mode),
+                  count_include_pad, divisor_override);
 }
 
 Tensor avg_pool3d(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
                   IntList padding, bool ceil_mode, bool count_include_pad,
                   std::optional<int64_t> divisor_override) {
   return avg_pool("avg_pool3d", input,
-                  pool_settings(3, kernel_size, stride, padding, {1}, ceil_mode), count_include_pad,
-                  divisor_override);
+                  pool_settings("avg_pool3d", 3, kernel_size, stride, padding, {1}, ceil_mode),
+                  count_include_pad, divisor_override);
 }
 
 Tensor lp_pool1d(const Tensor& input, double norm_type, IntList kernel_size,
                  std::optional<IntList> stride, bool ceil_mode) {
-  const PoolSettings p = pool_settings(1, kernel_size, stride, {0}, {1}, ceil_mode);
+  const PoolSettings p = pool_settings("lp_pool1d", 1, kernel_size, stride, {0}, {1}, ceil_mode);
   return lp_pool("lp_pool1d", input, norm_type, p);
 }
 
 Tensor lp_pool2d(const Tensor& input, double norm_type, IntList kernel_size,
                  std::optional<IntList> stride, bool ceil_mode) {
-  const PoolSettings p = pool_settings(2, kernel_size, stride, {0}, {1}, ceil_mode);
+  const PoolSettings p = pool_settings("lp_pool2d", 2, kernel_size, stride, {0}, {1}, ceil_mode);
   return lp_pool("lp_pool2d", input, norm_type, p);
 }
 
 Tensor lp_pool3d(const Tensor& input, double norm_type, IntList kernel_size,
                  std::optional<IntList> stride, bool ceil_mode) {
-  const PoolSettings p = pool_settings(3, kernel_size, stride, {0}, {1}, ceil_mode);
+  const PoolSettings p = pool_settings("lp_pool3d", 3, kernel_size, stride, {0}, {1}, ceil_mode);
   return lp_pool("lp_pool3d", input, norm_type, p);
 }
 
 Tensor max_unpool1d(const Tensor& input, const Tensor& indices, IntList kernel_size,
                     std::optional<IntList> stride, IntList padding,
                     std::optional<IntList> output_size) {
-  return max_unpool(input, indices, pool_settings(1, kernel_size, stride, padding, {1}, false),
+  return max_unpool(input, indices,
+                    pool_settings("max_unpool1d", 1, kernel_size, stride, padding, {1}, false),
                     output_size);
 }
 
 Tensor max_unpool2d(const Tensor& input, const Tensor& indices, IntList kernel_size,
                     std::optional<IntList> stride, IntList padding,
                     std::optional<IntList> output_size) {
-  return max_unpool(input, indices, pool_settings(2, kernel_size, stride, padding, {1}, false),
+  return max_unpool(input, indices,
+                    pool_settings("max_unpool2d", 2, kernel_size, stride, padding, {1}, false),
                     output_size);
 }
 
 Tensor max_unpool3d(const Tensor& input, const Tensor& indices, IntList kernel_size,
                     std::optional<IntList> stride, IntList padding,
                     std::optional<IntList> output_size) {
-  return max_unpool(input, indices, pool_settings(3, kernel_size, stride, padding, {1}, false),
+  return max_unpool(input, indices,
+                    pool_settings("max_unpool3d", 3, kernel_size, stride, padding, {1}, false),
                     output_size);
 }
 

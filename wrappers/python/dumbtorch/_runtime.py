@@ -77,6 +77,7 @@ _EXCEPTIONS = {
     "cancelled": CancelledError,
     "linalg_error": LinAlgError,
     "gradcheck_error": GradcheckError,
+    "assertion_error": AssertionError,
     "handle": TypeError,
 }
 CALLBACK_FAILED = _enums.STATUS["callback"]
