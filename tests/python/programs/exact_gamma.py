@@ -87,7 +87,17 @@ def _polygamma(n: int, x: float) -> float:
             return math.inf if n % 2 else -math.inf
         return math.nan if x else -math.copysign(math.inf, x)
     with mpmath.workdps(60):
-        return float(mpmath.polygamma(n, mpmath.mpf(x)))
+        return float(_polygamma_by_reflection(n, mpmath.mpf(x)))
+
+
+def _polygamma_by_reflection(n: int, x: mpmath.mpf) -> mpmath.mpf:
+    """mpmath takes a step for each whole number below 0, however many there are. The two sides of the reflection
+    differ by a multiple of a derivative of the cotangent, which has the period 1."""
+    if x > -1:
+        return mpmath.polygamma(n, x)
+    within, sign = x - mpmath.floor(x), (-1) ** n
+    difference = mpmath.polygamma(n, within) - sign * mpmath.polygamma(n, 1 - within)
+    return sign * mpmath.polygamma(n, 1 - x) + difference
 
 
 def _lgamma(x: float) -> float:

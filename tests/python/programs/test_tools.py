@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import itertools
+import math
 import os
 import re
 import signal
@@ -13,7 +14,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 
-from programs import calls, exact, families, known, program, workers  # noqa: E402
+from programs import calls, exact, exact_gamma, families, known, program, workers  # noqa: E402
 from programs.check import verdict  # noqa: E402
 from programs.compare import Difference, Settings, compare  # noqa: E402
 from programs.generate import STATEMENTS, generate  # noqa: E402
@@ -413,6 +414,14 @@ def test_a_death_is_an_answer_and_the_others_go_on():
     answers = dict(workers.each(answer, range(8), 2))
     assert answers.pop(3).ours == "SIGABRT"
     assert answers == {n: n for n in range(8) if n != 3}
+
+
+def test_exact_values_far_below_0_take_no_longer():
+    """There the trigamma has almost the period 1."""
+    far = torch.tensor([-1e9 - 0.25, -1e7 - 0.75], dtype=torch.float64)
+    near = torch.tensor([-3.25, -1.75], dtype=torch.float64)
+    assert exact_gamma.exact_polygamma(1, far).sub(2 * math.pi**2).abs().max() < 1e-6
+    assert exact_gamma.exact_polygamma(2, near).allclose(torch.polygamma(2, near))
 
 
 @pytest.mark.parametrize("limit, wait", [("LIMIT_S", 0), ("PATIENCE_S", 60)])
