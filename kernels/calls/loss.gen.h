@@ -129,14 +129,16 @@ struct CtcLossBackward : Call {
 };
 
 // Per-row loss of contiguous logits x [rows, classes], or on the CPU [batch, classes, places] too,
-// against int64 target [rows] or [batch, places]: weight[t] * (lse - x[t]), mixed with the uniform
-// target by label_smoothing; 0 where target is ignore_index. lse = log(sum(exp(x))). If it reduces,
-// loss is one element, their sum; if divisor is asked for, it is the number of targets that count,
-// or the sum of their weights, and the sum is divided by it. A target outside [0, classes) is
-// DT_KERNEL_INDEX. All floats but x are of its compute dtype.
+// against int64 target [rows] or [batch, places]: weight[t] * -log(softmax(x)[t]), mixed with the
+// uniform target by label_smoothing; 0 where target is ignore_index. scales [2, rows] or [2, batch,
+// places] (contiguous) has what makes a row its softmax, exp(x - scales[0]) * scales[1]: its
+// largest element and 1 / sum(exp(x - that)). If it reduces, loss is one element, their sum; if
+// divisor is asked for, it is the number of targets that count, or the sum of their weights, and
+// the sum is divided by it. A target outside [0, classes) is DT_KERNEL_INDEX. All floats but x are
+// of its compute dtype.
 struct CrossEntropy : Call {
   const dt_view& loss;
-  const dt_view& lse;
+  const dt_view& scales;
   const dt_view* divisor;
   const dt_view& x;
   const dt_view& target;
@@ -148,7 +150,7 @@ struct CrossEntropy : Call {
   explicit CrossEntropy(const dt_call* call)
       : Call(call),
         loss(call->out[0]),
-        lse(call->out[1]),
+        scales(call->out[1]),
         divisor(present(call->out[2])),
         x(call->in[0]),
         target(call->in[1]),
@@ -165,7 +167,7 @@ struct CrossEntropyBackward : Call {
   const dt_view& gx;
   const dt_view& g;
   const dt_view& x;
-  const dt_view& lse;
+  const dt_view& scales;
   const dt_view& target;
   const dt_view* weight;
   const dt_view* divisor;
@@ -177,7 +179,7 @@ struct CrossEntropyBackward : Call {
         gx(call->out[0]),
         g(call->in[0]),
         x(call->in[1]),
-        lse(call->in[2]),
+        scales(call->in[2]),
         target(call->in[3]),
         weight(present(call->in[4])),
         divisor(present(call->in[5])),

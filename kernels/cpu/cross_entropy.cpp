@@ -5,7 +5,8 @@
 //
 // With s = label_smoothing, K classes and weights w (1 if there are none), the loss of a row with
 // target t is
-//   (1 - s) * w[t] * (lse - x[t])  +  s / K * sum over c of w[c] * (lse - x[c]).
+//   (1 - s) * w[t] * (lse - x[t])  +  s / K * sum over c of w[c] * (lse - x[c])
+// with lse = log(sum(exp(x))).
 #include "kernels/calls/loss.gen.h"
 #include "kernels/cpu/exp_span.h"
 #include "kernels/cpu/lanes.h"
@@ -94,10 +95,11 @@ bool targets_are_valid(const dt_stream* stream, const Loss<T>& loss) {
   return true;
 }
 
-// The logarithm of sum(exp(x)) in two parts, so that top - x[t] loses no digits to a large top.
+// The logarithm of sum(exp(x)) in two parts, so that top - x[t] loses no digits to a large top, and
+// what exp(x - top) is multiplied by to be the softmax.
 template <class T>
 struct LogSum {
-  T top, rest;
+  T top, rest, share;
 };
 
 template <class T>
@@ -124,7 +126,7 @@ template <class T>
 LogSum<T> log_sum_exp(const T* x, int64_t n) {
   const T top = reduce_span<Largest<T>>(x, n);
   const double sum = n <= kFewClasses ? sum_of_few_exp(x, top, n) : sum_of_exp(x, top, n);
-  return {top, math::log(static_cast<T>(sum))};
+  return {top, math::log(static_cast<T>(sum)), static_cast<T>(1 / sum)};
 }
 
 template <class T>
@@ -160,10 +162,11 @@ struct LossSums {
 // smoothing.
 template <class T>
 void finish_rows(const calls::CrossEntropy& call, const Loss<T>& loss, int64_t begin, int64_t n,
-                 const T* x, int64_t step, const T* top, const T* rest, const T* smooth,
-                 LossSums* sums) {
-  T *const lse = data<T>(call.lse) + begin, *y = call.reduces ? nullptr : data<T>(call.loss);
-  for (int64_t j = 0; j < n; ++j) lse[j] = top[j] + rest[j];
+                 const T* x, int64_t step, const T* top, const T* rest, const T* share,
+                 const T* smooth, LossSums* sums) {
+  T *const tops = data<T>(call.scales) + begin, *const shares = tops + loss.rows;
+  T* const y = call.reduces ? nullptr : data<T>(call.loss);
+  for (int64_t j = 0; j < n; ++j) tops[j] = top[j], shares[j] = share[j];
   LossSums of_all = {0, 0};
   for (int64_t j = 0; j < n; ++j) {
     const int64_t t = loss.target_of(begin + j);
@@ -192,7 +195,7 @@ LossSums rows_forward(const calls::CrossEntropy& call, const Loss<T>& loss, int6
     const LogSum<T> lse = log_sum_exp(x, loss.classes);
     const bool smooths = loss.smoothing != T(0) && !loss.is_ignored(r);
     const T smooth = smooths ? smooth_loss(loss, x, lse) : T(0);
-    finish_rows(call, loss, r, 1, x, 1, &lse.top, &lse.rest, &smooth, &sums);
+    finish_rows(call, loss, r, 1, x, 1, &lse.top, &lse.rest, &lse.share, &smooth, &sums);
   }
   return sums;
 }
@@ -219,7 +222,7 @@ LossSums places_forward(const calls::CrossEntropy& call, const Loss<T>& loss, in
   const Places<T> logits(loss, data<const T>(call.x) + loss.logit_of(begin), n);
   const T* const x = logits.x;
   const int64_t step = logits.step;
-  T top[kPlaces], rest[kPlaces], smooth[kPlaces], term[kPlaces];
+  T top[kPlaces], rest[kPlaces], share[kPlaces], smooth[kPlaces], term[kPlaces];
   double sum[kPlaces] = {};  // of a class at a time: in float it would lose what many classes add
   for (int64_t j = 0; j < n; ++j) top[j] = Limits<T>::kLowest;
   for (int64_t c = 0; c < loss.classes; ++c) {
@@ -229,14 +232,18 @@ LossSums places_forward(const calls::CrossEntropy& call, const Loss<T>& loss, in
     exp_columns(term, x + c * step, top, n);
     for (int64_t j = 0; j < n; ++j) sum[j] += term[j];
   }
-  for (int64_t j = 0; j < n; ++j) rest[j] = math::log(static_cast<T>(sum[j])), sum[j] = 0;
+  for (int64_t j = 0; j < n; ++j) {
+    rest[j] = math::log(static_cast<T>(sum[j]));
+    share[j] = static_cast<T>(1 / sum[j]);
+    sum[j] = 0;
+  }
   for (int64_t c = 0; loss.smoothing != T(0) && c < loss.classes; ++c) {
     const T weight = loss.weight_of(c);
     for (int64_t j = 0; j < n; ++j) sum[j] += weight * ((top[j] - x[c * step + j]) + rest[j]);
   }
   for (int64_t j = 0; j < n; ++j) smooth[j] = static_cast<T>(sum[j]);
   LossSums sums = {0, 0};
-  finish_rows(call, loss, begin, n, x, step, top, rest, smooth, &sums);
+  finish_rows(call, loss, begin, n, x, step, top, rest, share, smooth, &sums);
   return sums;
 }
 
@@ -269,29 +276,17 @@ int32_t forward(const dt_stream* stream, const calls::CrossEntropy& call) {
   return DT_KERNEL_OK;
 }
 
-// By what exp(x - lse) is multiplied to be the softmax: 1, but for the digits that a large lse
-// lacks.
-template <class T>
-T missing_factor(const Loss<T>& loss, const T* x, int64_t step, T lse) {
-  constexpr T kLarge = 64;  // below, lse has all digits that the softmax of floats shows
-  if (lse < kLarge && lse > -kLarge) return T(1);
-  if (step == 1) return static_cast<T>(1 / sum_of_exp(x, lse, loss.classes));
-  double sum = 0;
-  for (int64_t c = 0; c < loss.classes; ++c) sum += math::exp(x[c * step] - lse);
-  return static_cast<T>(1 / sum);
-}
-
 // gx[c] = g * (softmax[c] * (the sum of the row's weights) - s / K * w[c] - (1 - s) * w[t] * [c ==
 // t]).
 template <class T>
-void row_gradient(const Loss<T>& loss, T* gx, const T* x, T lse, T g, int64_t target) {
+void row_gradient(const Loss<T>& loss, T* gx, const T* x, T top, T share, T g, int64_t target) {
   const T sharp = (T(1) - loss.smoothing) * loss.weight_of(target);
   const T uniform = loss.smoothing / static_cast<T>(loss.classes);
-  const T total = g * (sharp + uniform * loss.total_weight) * missing_factor(loss, x, 1, lse);
+  const T total = g * (sharp + uniform * loss.total_weight) * share;
   const T each = uniform == T(0) ? T(0) : g * uniform;  // also where g is infinite
   for (int64_t first = 0; first < loss.classes; first += kTile) {
     const int64_t end = min(loss.classes, first + kTile);
-    exp_span(gx + first, x + first, lse, end - first);
+    exp_span(gx + first, x + first, top, end - first);
     if (loss.weight) {
       for (int64_t c = first; c < end; ++c) gx[c] = gx[c] * total - each * loss.weight[c];
     } else {
@@ -324,12 +319,13 @@ struct Slopes {
 template <class T>
 void rows_backward(const calls::CrossEntropyBackward& call, const Loss<T>& loss,
                    const Slopes<T>& slopes, int64_t tile) {
+  const T *const top = data<const T>(call.scales), *const share = top + loss.rows;
   for (int64_t r = loss.begin(tile); r < loss.end(tile); ++r) {
     T* const to = data<T>(call.gx) + r * loss.classes;
     if (loss.is_ignored(r)) {
       for (int64_t c = 0; c < loss.classes; ++c) to[c] = T(0);
     } else {
-      row_gradient(loss, to, data<const T>(call.x) + r * loss.classes, data<const T>(call.lse)[r],
+      row_gradient(loss, to, data<const T>(call.x) + r * loss.classes, top[r], share[r],
                    slopes.of(r, 0), loss.target_of(r));
     }
   }
@@ -342,7 +338,7 @@ void places_backward(const calls::CrossEntropyBackward& call, const Loss<T>& los
   Places<T> logits(loss, data<const T>(call.x) + loss.logit_of(begin), n);
   const T* const x = logits.x;
   const int64_t step = logits.step;
-  const T* const lse = data<const T>(call.lse) + begin;
+  const T *const top = data<const T>(call.scales) + begin, *const share = top + loss.rows;
   T* const result = data<T>(call.gx) + loss.logit_of(begin);
   T* const gx = loss.cut.transposes ? logits.copy : result;
   const T uniform = loss.smoothing / static_cast<T>(loss.classes);
@@ -352,17 +348,16 @@ void places_backward(const calls::CrossEntropyBackward& call, const Loss<T>& los
     const int64_t r = begin + j;
     counts[j] = !loss.is_ignored(r);
     const T slope = loss.cut.transposes ? slopes.of(r, 0) : slopes.of(image, first + j);
-    const T share =
+    const T aimed =
         (T(1) - loss.smoothing) * (counts[j] != T(0) ? loss.weight_of(loss.target_of(r)) : T(0));
-    sharp[j] = slope * share;
-    total[j] =
-        slope * (share + uniform * loss.total_weight) * missing_factor(loss, x + j, step, lse[j]);
+    sharp[j] = slope * aimed;
+    total[j] = slope * (aimed + uniform * loss.total_weight) * share[j];
     each[j] = uniform == T(0) ? T(0) : slope * uniform;
   }
   for (int64_t c = 0; c < loss.classes; ++c) {
     T* const to = gx + c * step;
     const T weight = loss.weight_of(c);
-    exp_columns(to, x + c * step, lse, n);
+    exp_columns(to, x + c * step, top, n);
     for (int64_t j = 0; j < n; ++j)
       to[j] = counts[j] != T(0) ? to[j] * total[j] - each[j] * weight : T(0);
   }

@@ -2,7 +2,12 @@
 //
 // With s = label_smoothing, K classes and weights w (1 if there are none), the loss of a row with
 // target t is
-//   (1 - s) * w[t] * (lse - x[t])  +  s / K * sum over c of w[c] * (lse - x[c]).
+//   (1 - s) * w[t] * (lse - x[t])  +  s / K * sum over c of w[c] * (lse - x[c])
+// with lse = log(sum(exp(x))).
+//
+// What the forward leaves to the gradient is not lse, in which a large x swallows the logarithm:
+// the softmax is exp(x - top) * share, with the row's largest element and 1 / sum(exp(x - top)).
+//
 // Both kernels stream through a row once; a team of threads has a row. Logits of a narrow float are
 // floats in the registers, and everything else is in their compute dtype.
 #include <algorithm>
@@ -155,8 +160,7 @@ __device__ V row_loss(const Loss<T>& loss, const RowSums<V>& sums, int64_t targe
 
 template <class T, class Threads, class Row, bool kSmooth>
 __global__ void __launch_bounds__(Threads::block)
-    cross_entropy_rows(Widened<T>* y, int64_t y_stride, Widened<T>* lse, int64_t lse_stride,
-                       Loss<T> loss) {
+    cross_entropy_rows(Widened<T>* y, int64_t y_stride, Widened<T>* scales, Loss<T> loss) {
   using V = Widened<T>;
   begin_kernel();
   const int64_t number = int64_t{blockIdx.x} * Threads::per_block + Threads::number();
@@ -181,7 +185,8 @@ __global__ void __launch_bounds__(Threads::block)
   const V aimed = target >= 0 ? V(x[target]) : V(0);
   sums = team_sums<kSmooth, Threads::size>(sums);
   if (!leads) return;
-  lse[number * lse_stride] = sums.top + math::log(sums.sum);
+  scales[number] = sums.top;
+  scales[loss.rows + number] = V(1) / sums.sum;
   y[number * y_stride] = target < 0 ? V(0) : row_loss(loss, sums, target, sums.top - aimed);
 }
 
@@ -232,18 +237,18 @@ __global__ void __launch_bounds__(kSumThreads) sum_weights(T* total, const T* we
 template <class T>
 struct RowFactors {
   int64_t target;  // -1: the row is ignored
-  T lse, total, each, sharp;
+  T top, total, each, sharp;
 };
 
 template <class T, class V = Widened<T>>
-__device__ __forceinline__ RowFactors<V> row_factors(const Loss<T>& loss, V g, V lse,
+__device__ __forceinline__ RowFactors<V> row_factors(const Loss<T>& loss, V g, V top, V share,
                                                      int64_t target, const V* total_weight) {
   if (target < 0) return {target, V(0), V(0), V(0), V(0)};
   const V sharp = (V(1) - loss.smoothing) * loss.weight_of(target);
   const V uniform = loss.smoothing / static_cast<V>(loss.classes);
   const V weights = total_weight ? *total_weight : static_cast<V>(loss.classes);
-  return {target, lse, g * (sharp + uniform * weights), uniform == V(0) ? V(0) : g * uniform,
-          g * sharp};
+  return {target, top, g * (sharp + uniform * weights) * share,
+          uniform == V(0) ? V(0) : g * uniform, g * sharp};
 }
 
 template <class T, class Layout, class V, int kWidth>
@@ -255,7 +260,7 @@ __device__ __forceinline__ Packet<V, kWidth> gradient(const Loss<T>& loss, const
   Packet<V, kWidth> result;
 #pragma unroll
   for (int v = 0; v < kWidth; ++v) {
-    result.value[v] = math::exp(x.value[v] - f.lse) * f.total - f.each * w.value[v];
+    result.value[v] = math::exp(x.value[v] - f.top) * f.total - f.each * w.value[v];
     if (row.first(packet) + v == f.target) result.value[v] -= f.sharp;
   }
   return result;
@@ -263,8 +268,8 @@ __device__ __forceinline__ Packet<V, kWidth> gradient(const Loss<T>& loss, const
 
 template <class T>
 struct RowScalars {
-  const T *g, *lse;
-  int64_t g_stride, lse_stride;
+  const T *g, *scales;
+  int64_t g_stride;
   const T *divisor, *total_weight;  // null: 1; the number of classes
   T g_number;                       // where g is null
 
@@ -292,8 +297,8 @@ __global__ void __launch_bounds__(Threads::block)
   int64_t begin = Threads::rank();
   load(begin);  // on its way while the row's factors are read and divided
   const RowFactors<V> factors =
-      row_factors(loss, scalars.factor(number), scalars.lse[number * scalars.lse_stride],
-                  loss.target_of(number), scalars.total_weight);
+      row_factors(loss, scalars.factor(number), scalars.scales[number],
+                  scalars.scales[loss.rows + number], loss.target_of(number), scalars.total_weight);
   while (begin < row.packets()) {
 #pragma unroll
     for (int k = 0; k < kAtOnce<T>; ++k) {
@@ -341,7 +346,7 @@ int32_t kernels::cross_entropy(const dt_stream* stream, const calls::CrossEntrop
     using T = typename decltype(type)::type;
     using V = Widened<T>;
     const Loss<T> loss(stream, call);
-    const dt_view &y = call.loss, &lse = call.lse;
+    const dt_view& y = call.loss;
     const LossScratch<V> scratch(call.workspace, loss.rows);
     V* const losses = call.reduces ? scratch.losses : static_cast<V*>(y.data);
     const int64_t stride = call.reduces ? 1 : y.strides[0];
@@ -354,7 +359,7 @@ int32_t kernels::cross_entropy(const dt_stream* stream, const calls::CrossEntrop
         const auto kernel = loss.smoothing == V(0) ? cross_entropy_rows<T, Threads, Row, false>
                                                    : cross_entropy_rows<T, Threads, Row, true>;
         return launch(stream, kernel, row_grid<Threads>(loss.rows), Threads::block, 0, losses,
-                      stride, static_cast<V*>(lse.data), lse.strides[0], loss);
+                      stride, static_cast<V*>(call.scales.data), loss);
       });
     });
     if (code != DT_KERNEL_OK || !call.reduces) return code;
@@ -366,7 +371,7 @@ int64_t kernels::cross_entropy_workspace(const dt_stream*, const calls::CrossEnt
   const int64_t rows = call.x.sizes[0];
   if (!call.reduces) return 0;
   return sum_blocks(rows) * static_cast<int64_t>(sizeof(LossSums)) +
-         rows * bytes_of(call.lse.dtype);
+         rows * bytes_of(call.scales.dtype);
 }
 
 int32_t kernels::cross_entropy_backward(const dt_stream* stream,
@@ -375,11 +380,10 @@ int32_t kernels::cross_entropy_backward(const dt_stream* stream,
     using T = typename decltype(type)::type;
     using V = Widened<T>;
     const Loss<T> loss(stream, call);
-    const dt_view &g = call.g, &lse = call.lse;
+    const dt_view& g = call.g;
     RowScalars<V> scalars = {g.immediate ? nullptr : static_cast<const V*>(g.data),
-                             static_cast<const V*>(lse.data),
+                             static_cast<const V*>(call.scales.data),
                              g.strides[0],
-                             lse.strides[0],
                              optional_data<const V>(call.divisor),
                              nullptr,
                              g.immediate ? static_cast<V>(g.number.f) : V(0)};

@@ -158,6 +158,27 @@ def test_cross_entropy(rows, classes, options, dtype):
         assert (abs(wide(a) - b) <= ROUNDING[dtype] * abs(b) + 2e-6 * abs(b).max()).all()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("rows, classes", [(5, 3), (64, 1000), (2, 50304)])
+@pytest.mark.parametrize("offset", [1e5, -3e6, -1e30])
+def test_gradients_of_large_logits(offset, rows, classes, smoothing, dtype):
+    """The logarithm of their sum of exponentials has few digits behind the point, or none."""
+    torch = pytest.importorskip("torch")
+    given = numbers(rows, classes).round() + np.float32(offset)
+    target = np.random.default_rng(1).integers(0, classes, rows)
+
+    def gradient(t, dtype, device):
+        x = t.tensor(given).to(device, dtype).requires_grad_()
+        losses = t.nn.functional.cross_entropy(
+            x, t.tensor(target).to(device), reduction="sum", label_smoothing=smoothing
+        )
+        return wide(t.autograd.grad(losses, x)[0])
+
+    ours, truth = gradient(dt, getattr(dt, dtype), "cuda"), gradient(torch, torch.float64, "cpu")
+    np.testing.assert_allclose(ours, truth, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("is_last", [False, True])
 @pytest.mark.parametrize("sizes, out", [
     ((2, 3, 513, 517), (3, 2)), ((3, 5, 100, 99), (7, 5)), ((1, 4, 40, 700), (1, 3)), ((2, 8, 31, 33), (2, 2)),

@@ -103,11 +103,11 @@ View row_factors(const Tensor& g, DType dtype, const Dims& rows) {
   return View(g, rows, Dims(static_cast<int>(rows.size()), 0), g.offset());
 }
 
-// `lse` and `divisor` are by-products of the forward: the logarithms of the rows' sums of
-// exponentials, and what a mean divided by, if it is one.
+// `scales` and `divisor` are by-products of the forward: what makes the rows their softmax, and
+// what a mean divided by, if it is one.
 void row_losses_backward(BackwardCall& b, const Tensor& x, const Tensor& target,
-                         const ClassLoss& loss, const Tensor& lse, const Tensor& divisor) {
-  const DType wide = lse.dtype();
+                         const ClassLoss& loss, const Tensor& scales, const Tensor& divisor) {
+  const DType wide = scales.dtype();
   const Tensor g = b.is_seed ? Tensor() : to_dtype(b.grad(), wide);
   const Tensor weight = widened(loss.weight, wide);
   b.results[0] = make_empty(x.sizes(), x.dtype(), x.device());
@@ -115,7 +115,7 @@ void row_losses_backward(BackwardCall& b, const Tensor& x, const Tensor& target,
   call.gx = b.results[0];
   call.g = row_factors(g, wide, target.sizes());
   call.x = x;
-  call.lse = lse;
+  call.scales = scales;
   call.target = target;
   call.weight = weight;
   call.divisor = divisor;
@@ -131,11 +131,13 @@ Tensor row_losses(const Tensor& x, const Tensor& target, const ClassLoss& loss, 
   const auto empty = [&](const Dims& sizes) { return make_empty(sizes, wide, x.device()); };
   const bool reduces = reduction != Reduction::kNone;
   const Tensor weight = widened(loss.weight, wide);
-  const Tensor losses = empty(reduces ? Dims() : target.sizes()), lse = empty(target.sizes());
+  Dims pairs = target.sizes();
+  pairs.insert(0, 2);
+  const Tensor losses = empty(reduces ? Dims() : target.sizes()), scales = empty(pairs);
   const Tensor divisor = reduces && reduction != Reduction::kSum ? empty({}) : Tensor();
   CrossEntropyCall call;
   call.loss = losses;
-  call.lse = lse;
+  call.scales = scales;
   call.divisor = divisor;
   call.x = x;
   call.target = target;
@@ -155,9 +157,9 @@ Tensor row_losses(const Tensor& x, const Tensor& target, const ClassLoss& loss, 
         const Tensor losses = row_losses_composition(to_dtype(in[0], dtype), in[1], loss);
         return reduce_class_losses(losses, in[1], loss, reduction);
       },
-      [ignore = loss.ignore_index, smoothing = loss.label_smoothing, lse, divisor](
+      [ignore = loss.ignore_index, smoothing = loss.label_smoothing, scales, divisor](
           BackwardCall& b, const std::vector<Tensor>& in) {
-        row_losses_backward(b, in[0], in[1], {in[2], ignore, smoothing}, lse, divisor);
+        row_losses_backward(b, in[0], in[1], {in[2], ignore, smoothing}, scales, divisor);
       });
 }
 

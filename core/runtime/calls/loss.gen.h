@@ -92,14 +92,16 @@ struct CtcLossBackwardCall : Operands<1, 8> {
 };
 
 // Per-row loss of contiguous logits x [rows, classes], or on the CPU [batch, classes, places] too,
-// against int64 target [rows] or [batch, places]: weight[t] * (lse - x[t]), mixed with the uniform
-// target by label_smoothing; 0 where target is ignore_index. lse = log(sum(exp(x))). If it reduces,
-// loss is one element, their sum; if divisor is asked for, it is the number of targets that count,
-// or the sum of their weights, and the sum is divided by it. A target outside [0, classes) is
-// DT_KERNEL_INDEX. All floats but x are of its compute dtype.
+// against int64 target [rows] or [batch, places]: weight[t] * -log(softmax(x)[t]), mixed with the
+// uniform target by label_smoothing; 0 where target is ignore_index. scales [2, rows] or [2, batch,
+// places] (contiguous) has what makes a row its softmax, exp(x - scales[0]) * scales[1]: its
+// largest element and 1 / sum(exp(x - that)). If it reduces, loss is one element, their sum; if
+// divisor is asked for, it is the number of targets that count, or the sum of their weights, and
+// the sum is divided by it. A target outside [0, classes) is DT_KERNEL_INDEX. All floats but x are
+// of its compute dtype.
 struct CrossEntropyCall : Operands<3, 3> {
   View& loss = outputs[0];
-  View& lse = outputs[1];
+  View& scales = outputs[1];
   View& divisor = outputs[2];  // may be absent
   View& x = inputs[0];
   View& target = inputs[1];
@@ -119,7 +121,7 @@ struct CrossEntropyBackwardCall : Operands<1, 6> {
   View& gx = outputs[0];
   View& g = inputs[0];
   View& x = inputs[1];
-  View& lse = inputs[2];
+  View& scales = inputs[2];
   View& target = inputs[3];
   View& weight = inputs[4];  // may be absent
   View& divisor = inputs[5];  // may be absent
