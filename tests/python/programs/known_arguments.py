@@ -10,6 +10,7 @@ import torch
 from .case import CHANGED, Case, documented, share_memory
 from .elements import all_that_differ, differing, only_the_infinite_differs
 from .exact import is_result_of, may_overflow
+from .known_memory import repeats
 from .tensors import strides
 
 
@@ -331,6 +332,16 @@ def _(c: Case) -> bool:
     return c.only_ours_raises(
         "a parameter group with duplicate parameters|is not dense: its elements"
     )
+
+
+# PyTorch goes from parameter to parameter until it comes to one that it cannot write.
+@documented("**Optimizers**")
+def _(c: Case) -> bool:
+    steps = re.match(r"(o\d+)\.step\(", c.statement)
+    made = steps and re.search(rf"^{steps[1]} = .*", c.history, re.M)
+    given = [x for x in c.named(made[0]) if x.grad is not None] if made else []
+    refused = any(map(repeats, given)) and any(c.theirs is x for x in given)
+    return refused and is_result_of(c, c.history.rpartition("\n")[0])
 
 
 @documented("**Dimensions**: at most 16")

@@ -134,11 +134,12 @@ def _(c: Case) -> bool:
     return recurrent and only_theirs_is_nan(c) and may_overflow(c)
 
 
-# What a mask hides has no slope, whatever arrives.
+# What a mask hides has no slope, whatever arrives. The mean of a query's slopes is its product with the result, in
+# PyTorch only where it does not compose attention of other ops.
 @documented("**Infinities** in a backward")
 def _(c: Case) -> bool:
-    masked = "is_causal=True" in c.history and c.passes("scaled_dot_product_attention")
-    return masked and only_theirs_is_nan(c) and may_overflow(c, r"_scaled_dot\w+_backward|b?mm")
+    attends = c.passes("scaled_dot_product_attention") and only_the_infinite_differs(c)
+    return attends and may_overflow(c, r"_scaled_dot\w+_backward|b?mm")
 
 
 # Of few keys PyTorch takes a query whose scores are NaN for one that sees none of them.

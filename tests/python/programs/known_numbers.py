@@ -60,9 +60,8 @@ def _(c: Case) -> bool:
 
 @documented("**`norm`** adds squares")
 def _(c: Case) -> bool:
-    rows = [*c.used, c.theirs] if isinstance(c.theirs, torch.Tensor) else c.used
-    scaled = "max_norm" in c.called and any(map(has_zero_row, rows))
-    return scaled and all_that_differ(c, lambda _, theirs: theirs == 0)
+    vanishes = all_that_differ(c, lambda _, theirs: theirs == 0)
+    return vanishes and may_overflow(c, "embedding_renorm_", power=4)
 
 
 # Nor where an index is refused.
@@ -89,10 +88,6 @@ def _(c: Case) -> bool:
     spread = any(has_node(x, "AsStrided") for x in c.derived)
     shared = any(x._version and repeats(x) for x in c.tensors.values())
     return c.aspect == "values" and spread and shared
-
-
-def has_zero_row(x: torch.Tensor) -> bool:
-    return x.dim() == 2 and bool((x == 0).all(1).any())
 
 
 # Of channels whose elements are all equal.

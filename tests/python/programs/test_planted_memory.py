@@ -316,6 +316,42 @@ x3.addcmul_(x1, x2)
 x3.sum().mul(t.fault(1.0, 2.0)).backward()
 """,
     ),
+    "a parameter takes another step, beside one that overlaps and has no gradient": (
+        "values",
+        """
+x1 = t.ones(1).expand(2).requires_grad_()
+x2 = t.ones(1, requires_grad=True)
+x2.backward()
+o3 = t.optim.SGD([x2, x1], lr=t.fault(0.1, 0.2))
+o3.step()
+""",
+    ),
+    "a parameter is another one after a step that is refused": (
+        "values",
+        """
+x1 = t.ones(1).expand(2).requires_grad_()
+x2 = t.ones(1, requires_grad=True)
+(x1.sum() + x2.sum()).backward()
+o3 = t.optim.SGD([x2, x1])
+h4 = o3.register_step_pre_hook(lambda *_: x2.data.mul_(t.fault(1.0, 2.0)).tolist().clear())
+o3.step()
+""",
+    ),
+    "the finite slopes of attention are doubled": (
+        "values",
+        """
+x1 = t.ones((1, 2, 1)).requires_grad_()
+x2 = t.nn.functional.scaled_dot_product_attention(x1, t.tensor([[[1.0], [2.0]]]), t.tensor([[[1.0], [3.0]]]))
+x2.backward(t.tensor([[[t.inf], [t.fault(1.0, 2.0)]]]))
+""",
+    ),
+    "a huge row is made shorter, to another length": (
+        "values",
+        """
+x1 = t.tensor([[1e10, 0.0]])
+x2 = t.nn.functional.embedding(t.tensor([0]), x1, max_norm=t.fault(1e9, 2e9))
+""",
+    ),
 }
 
 
