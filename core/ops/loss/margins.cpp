@@ -16,7 +16,7 @@
 namespace dt {
 namespace {
 
-constexpr double kLeastSquare = 1e-12;  // of a vector's length, as PyTorch's
+constexpr double kLeastSquare = double(1e-12F);  // of a vector's length, as PyTorch's
 
 // [batch, classes], whatever the loss was given.
 Tensor as_rows(const Tensor& x) {

@@ -76,9 +76,10 @@ Tensor ndtr(const Tensor& input) {
 // Each formula sees only what it is chosen for, so that neither overflows, in a gradient either.
 Tensor log_ndtr(const Tensor& input) {
   return in_steps(input, [](const Tensor& x) {
-    const Tensor low = clamp_max(x, -1), high = clamp_min(x, -1);
+    const Tensor is_low = lt(x, -1);
+    const Tensor low = where(is_low, x, -1), high = where(is_low, -1, x);
     const Tensor tail = sub(log(mul(erfcx(mul(low, -kRootOfHalf)), 0.5)), mul(square(low), 0.5));
-    return where(lt(x, -1), tail, log1p(mul(erfc(mul(high, kRootOfHalf)), -0.5)));
+    return where(is_low, tail, log1p(mul(erfc(mul(high, kRootOfHalf)), -0.5)));
   });
 }
 

@@ -63,6 +63,13 @@ class Case:
         return "\n".join([self.statement, *made])
 
     @property
+    def stepped(self) -> str:
+        """What made the optimizer that takes a step; empty where none does."""
+        name = re.match(r"(?:x\d+ = )?(o\d+)\.step\(", self.statement)
+        made = name and re.search(rf"^{name[1]} = .*", self.history, re.M)
+        return made[0] if made else ""
+
+    @property
     def derived(self) -> list[torch.Tensor]:
         """What the statement begins to go backward from."""
         call = _derivative(self.statement)

@@ -337,9 +337,7 @@ def _(c: Case) -> bool:
 # PyTorch goes from parameter to parameter until it comes to one that it cannot write.
 @documented("**Optimizers**")
 def _(c: Case) -> bool:
-    steps = re.match(r"(o\d+)\.step\(", c.statement)
-    made = steps and re.search(rf"^{steps[1]} = .*", c.history, re.M)
-    given = [x for x in c.named(made[0]) if x.grad is not None] if made else []
+    given = [x for x in c.named(c.stepped) if x.grad is not None]
     refused = any(map(repeats, given)) and any(c.theirs is x for x in given)
     return refused and is_result_of(c, c.history.rpartition("\n")[0])
 
@@ -376,7 +374,5 @@ def _(c: Case) -> bool:
 # Parameters of several dtypes.
 @documented("**`Adafactor`** adds to the squares of a gradient")
 def _(c: Case) -> bool:
-    steps = re.match(r"(o\d+)\.step\(", c.statement)
-    made = steps and re.search(rf"^{steps[1]} = .*\bAdafactor\(\[(.*?)\]", c.history, re.M)
-    given = c.named(made[1]) if made else []
+    given = c.named(c.stepped) if "Adafactor(" in c.stepped else []
     return c.aspect == "values" and len(given) > 0 and c.theirs.dtype is not given[0].dtype

@@ -145,6 +145,29 @@ def _(c: Case) -> bool:
     return called and all_that_differ(c, lambda ours, theirs: ~theirs.isfinite() | (theirs == 0))
 
 
+@documented("**Bessel's and Airy's functions**")
+def _(c: Case) -> bool:
+    called = re.search(r"\bi[01]e?\(", c.statement) is not None
+    lost = called and all_that_differ(c, lambda ours, theirs: ~ours.isnan() & theirs.isnan())
+    return lost and any(bool(x.isinf().any()) for x in c.used if x is not c.theirs)
+
+
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    lost = all_that_differ(c, lambda ours, theirs: ours.isnan() & ~theirs.isnan())
+    unknown = any(bool(x.isnan().any()) for x in c.floats)
+    return lost and unknown and c.derives("SpecialI1", "SpecialI1E", "I0")
+
+
+# The root of -infinity.
+@documented("**`x**0.5`** at -0 and -infinity")
+def _(c: Case) -> bool:
+    lost = all_that_differ(c, lambda ours, theirs: ours.isinf() & theirs.isnan())
+    powers = [n for x in c.derived for n in graph_of(x) if n.name() == "PowBackward0"]
+    of_infinity = any(bool(x.isneginf().any()) for x in c.floats)
+    return lost and of_infinity and any(n._saved_exponent == 1.5 for n in powers)
+
+
 @documented("**`i0`** of infinity")
 def _(c: Case) -> bool:
     called = re.search(r"\bi0_?\(", c.statement) is not None

@@ -62,8 +62,9 @@ def _(c: Case) -> bool:
 @documented("**`norm`** adds squares")
 def _(c: Case) -> bool:
     huge = any(x.dtype is torch.float32 and largest(x) >= 1e18 for x in c.floats)
-    similar = "cosine_similarity(" in c.statement or c.passes("cosine_similarity")
-    return huge and similar and all_that_differ(c, lambda _, theirs: theirs == 0)
+    divided = "cosine_similarity(" in c.statement or c.passes("cosine_similarity")
+    divided = divided or c.derives("LinalgVectorNorm", "NormBackward1")
+    return huge and divided and all_that_differ(c, lambda _, theirs: theirs == 0)
 
 
 # Powers that PyTorch divides by one another vanish or overflow; here they are those of elements in units of the norm.
@@ -166,6 +167,13 @@ def _(c: Case) -> bool:
     return layers and squares and overflows
 
 
+@documented("Where squares of the input")
+def _(c: Case) -> bool:
+    normalises = c.passes("rms_norm") or c.passes_layer("RMSNorm")
+    vanishes = all_that_differ(c, lambda ours, theirs: (ours == 0) & theirs.isnan())
+    return normalises and vanishes and may_overflow(c)
+
+
 @documented("**`batch_norm`** of infinities")
 def _(c: Case) -> bool:
     normalises = re.search(r"(batch|group|instance)_norm\(|(Batch|Group|Instance)Norm", c.called)
@@ -215,14 +223,19 @@ def rows_that_overflow(op: str, given: tuple) -> list[torch.Tensor]:
 # The rate of Adafactor is the norm of a parameter, which overflows.
 @documented("**`norm`** adds squares")
 def _(c: Case) -> bool:
-    optimizers = re.findall(r"^(o\d+) = .*\bAdafactor\(", c.history, re.M)
-    steps = re.match(rf"(?:{'|'.join(optimizers)})\.step\(", c.statement) if optimizers else None
-
     def overflows(ours, theirs):
         squares = ours.isfinite() & (ours.abs().max() > math.sqrt(torch.finfo(c.theirs.dtype).max))
         return squares & theirs.isinf()
 
-    return steps is not None and all_that_differ(c, overflows)
+    return "Adafactor(" in c.stepped and all_that_differ(c, overflows)
+
+
+# The square of a mean, which PyTorch takes away in one step with the product.
+@documented("What overflows on the way")
+def _(c: Case) -> bool:
+    centered = "RMSprop(" in c.stepped and "centered=True" in c.stepped
+    lost = all_that_differ(c, lambda ours, theirs: ours.isnan() & ~theirs.isnan())
+    return centered and lost and may_overflow(c, "addcmul_?")
 
 
 # What is left of huge terms that cancel, multiplied by others.

@@ -237,6 +237,8 @@ def _(c: Case) -> bool:
         most = max(map(log_of_product, operands_within(c)))
     elif re.search(rf"{PRODUCT}|bilinear\(|Bilinear\(|var\(|std\(", c.called):
         most = 2 * math.log(max([1, *map(largest, given)]))
+    elif re.search(r"\bconv(_transpose)?\dd\(|Conv(Transpose)?\dd\(", c.called):
+        most = 2 * math.log(max([1, *map(largest, operands_within(c, r"\w*convolution"))]))
     elif c.derives("Mm", "Bmm", "Mv", "Addmm", "Dot", "Trilinear"):
         most = 2 * math.log(max([1, *map(largest, operands_within(c))]))
     else:
@@ -538,10 +540,11 @@ def _(c: Case) -> bool:
     return c.derives("NativeBatchNorm") and is_result_of(c, together)
 
 
-# Of infinities, by prod.
+# Of infinities and NaN, by prod, whose gradient beside zeros is made of running products.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    return only_theirs_is_nan(c) and c.derives("Prod") and may_overflow(c)
+    beside_zeros = re.search(r"\bprod\(", c.history) is not None and c.derives("Cumprod")
+    return only_theirs_is_nan(c) and (beside_zeros or c.derives("Prod")) and may_overflow(c)
 
 
 # The loss of images in another order than theirs.

@@ -32,6 +32,73 @@ x2.backward()
 o3 = t.optim.Rprop([x2, x1])
 o3.step()
 """,
+    "the square of a mean of gradients, which overflows": """
+x1 = t.zeros(2, requires_grad=True)
+o2 = t.optim.RMSprop([x1], centered=True)
+x1.grad = t.tensor([1e30, 1.0])
+o2.step()
+""",
+    "a product of a convolution, which overflows beside an infinity": """
+x1 = t.tensor([[[0.0, 0.0, t.inf], [0.0, 0.0, -1e30]]])
+x2 = t.nn.functional.conv1d(x1, t.tensor([[[-0.5], [-1e30]]]))
+m3 = t.nn.Conv1d(2, 1, 1).apply(lambda m: [w.data.fill_(-1e30) for w in m.parameters()])
+x4 = m3(x1)
+""",
+    "the slopes of a logarithm of ndtr at NaN": """
+x1 = t.tensor([t.nan, -1.0, -2.5, 0.5], requires_grad=True)
+x2 = t.special.log_ndtr(x1)
+x2.backward(t.ones(4))
+x3 = t.tensor([t.nan, -1e30], requires_grad=True)
+x4 = t.special.log_ndtr(x3)
+x4.backward(t.full((2,), 1e3))
+""",
+    "the least length of a vector in a loss": """
+x1 = t.zeros(2, 3, dtype=t.float64).requires_grad_()
+x2 = t.tensor([[0.5, 1.5, 0.0], [0.0, 1.5, 0.5]], dtype=t.float64)
+x3 = t.nn.functional.cosine_embedding_loss(x1, x2, t.tensor([1, -1]))
+x3.backward()
+""",
+    "a slope of Bessel's function at NaN": """
+x1 = t.tensor([t.nan, 0.5, 0.0], requires_grad=True)
+x2, = t.autograd.grad(t.special.i0(x1).sum(), x1, create_graph=True)
+x2.sum().backward()
+""",
+    "the other's": """
+x1 = t.tensor([t.nan, 0.5, 0.0], requires_grad=True)
+x2 = t.special.i1e(x1)
+x2.sum().backward()
+""",
+    "Bessel's function at infinity": """
+x1 = t.tensor([t.inf, 0.5])
+x2 = t.special.i1(x1)
+""",
+    "the root of -infinity": """
+x1 = t.tensor([-t.inf, 0.5, -0.0], requires_grad=True)
+x2 = x1.pow(1.5)
+x2.sum().backward()
+""",
+    "a squared length that overflows": """
+x1 = t.tensor([[0.0, -0.0], [-1e30, 0.5]], requires_grad=True)
+x2 = t.nn.functional.rms_norm(x1, (2,))
+x2.sum().backward()
+""",
+    "a distance that overflows, of which PyTorch has no slope": """
+x1 = t.tensor([[0.5, 1.5, 0.0]], requires_grad=True)
+x2 = t.nn.functional.triplet_margin_loss(x1, x1.detach() + 1, t.tensor([[0.5, 1.5, -1e30]]))
+x3 = t.nn.functional.triplet_margin_loss(x1, t.tensor([[0.5, 1.5, -1e30]]), x1.detach() + 1)
+x3.backward()
+""",
+    "a product of NaN and zeros, whose slope has another one": """
+x1 = t.tensor([0.0, t.nan, -1e30], requires_grad=True)
+x2, = t.autograd.grad(x1.prod(dim=0), x1, create_graph=True)
+x2.sum().backward()
+""",
+    "the second slope of a margin loss": """
+x1 = t.tensor([[0.5, -0.25, 0.0]], requires_grad=True)
+x2 = t.nn.functional.multilabel_margin_loss(x1, t.tensor([[1, 2, 0]]))
+x3, = t.autograd.grad(x2, x1, create_graph=True)
+x3.sum().backward()
+""",
     "the gradients of equal logits that are huge": """
 x1 = t.tensor([[[0.0, 2.0], [0.0, -1e30]], [[-1e30, 0.0], [-1e30, 0.5]]], requires_grad=True)
 x2 = t.nn.functional.cross_entropy(x1, t.tensor([[0, 1], [1, 0]]))

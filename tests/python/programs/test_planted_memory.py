@@ -337,6 +337,53 @@ h4 = o3.register_step_pre_hook(lambda *_: x2.data.mul_(t.fault(1.0, 2.0)).tolist
 o3.step()
 """,
     ),
+    "a centered step is NaN of gradients whose squares do not overflow": (
+        "values",
+        """
+x1 = t.zeros(2, requires_grad=True)
+o2 = t.optim.RMSprop([x1], centered=True)
+x1.grad = t.tensor([1e9, t.fault(1.0, t.nan)])
+o2.step()
+""",
+    ),
+    "a convolution is NaN of products that do not overflow": (
+        "values",
+        """
+x1 = t.tensor([[[0.0, 1e18]]])
+x2 = t.nn.functional.conv1d(x1, t.tensor([[[1e18]]])) * t.fault(1.0, t.nan)
+""",
+    ),
+    "a Bessel function is NaN where it is finite, beside an infinity": (
+        "values",
+        """
+x1 = t.tensor([t.inf, 0.5])
+x2 = t.special.i1(x1 * t.fault(1.0, t.nan))
+""",
+    ),
+    "the slope of a Bessel function is doubled beside NaN": (
+        "values",
+        """
+x1 = t.tensor([t.nan, 0.5], requires_grad=True)
+x2 = t.special.i1e(x1)
+x2.backward(t.tensor([1.0, t.fault(1.0, 2.0)]))
+""",
+    ),
+    "the slope of a power is infinite of a number": (
+        "values",
+        """
+x1 = t.tensor([-t.inf, 0.5], requires_grad=True)
+x2 = x1.pow(1.5)
+x2.backward(t.tensor([1.0, t.fault(1.0, t.inf)]))
+""",
+    ),
+    "a norm of layers has no slope where nothing overflows": (
+        "values",
+        """
+x1 = t.tensor([[1e9, 0.5]], requires_grad=True)
+x2 = t.nn.functional.rms_norm(x1, (2,))
+x2.backward(t.tensor([[0.0, t.fault(1e9, 0.0)]]))
+""",
+    ),
     "the finite slopes of attention are doubled": (
         "values",
         """
