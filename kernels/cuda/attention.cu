@@ -5,6 +5,7 @@
 #include "kernels/cuda/attention.cuh"
 #include "kernels/cuda/attention_dropout.cuh"
 #include "kernels/cuda/attention_single.h"
+#include "kernels/cuda/attention_warpgroups.h"
 #include "kernels/cuda/cudnn_attention.h"
 
 namespace dt::cuda {
@@ -166,6 +167,8 @@ int32_t kernels::attention(const dt_stream* stream, const calls::Attention& call
   if (!has_kernel(call.query, call.key, call.value)) return DT_KERNEL_UNSUPPORTED;
   if (is_single_query(call)) return attention_single(stream, call);
   const auto own = [&] {
+    const int32_t code = attention_by_warpgroups(stream, call);
+    if (code != DT_KERNEL_UNSUPPORTED) return code;
     return with_products(stream, call.query, call.value, [&](auto products, auto length) {
       return run_forward<decltype(products), decltype(length)::value>(stream, call);
     });

@@ -230,11 +230,14 @@ __device__ __forceinline__ void store_sums(const HeadMatrices<T>& y, int b, int 
     T* const to = y.at(b, h, row);
 #pragma unroll
     for (int j = 0; j < kLength / 8; ++j) {
+      const int column = 8 * j + lane_pair();
+      Packet<T, 2> both;
 #pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const int column = 8 * j + lane_pair() + i;
-        if (column < y.features) to[column] = T(sums[j][2 * half + i] * factor[half]);
-      }
+      for (int i = 0; i < 2; ++i) both.value[i] = T(sums[j][2 * half + i] * factor[half]);
+      if (y.has_packets && column < y.features) store_packet<2>(to + column, both);
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        if (!y.has_packets && column + i < y.features) to[column + i] = both.value[i];
     }
   }
 }
@@ -244,11 +247,13 @@ inline bool has_dense_rows(const dt_view& v) {
 }
 
 // Whether these kernels can do it: one floating type that tensor cores take, dense rows of up to
-// 128 elements, and as many blocks as a grid may have.
+// 128 elements, some heads, and as many blocks as a grid may have.
 inline bool has_kernel(const dt_view& query, const dt_view& key, const dt_view& value) {
   constexpr int64_t kMostFeatures = 128, kMostBlocks = 65535, kMostRows = int64_t{1} << 30;
   for (const dt_view* v : {&query, &key, &value}) {
-    if (!has_dense_rows(*v) || v->sizes[3] > kMostFeatures || v->sizes[2] > kMostRows) return false;
+    if (!has_dense_rows(*v) || v->sizes[3] > kMostFeatures || v->sizes[2] > kMostRows ||
+        v->sizes[1] == 0)
+      return false;
   }
   return query.dtype != dtype_of<double> && query.sizes[0] <= kMostBlocks &&
          query.sizes[1] <= kMostBlocks;

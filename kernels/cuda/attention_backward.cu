@@ -5,8 +5,8 @@
 // Nothing is added from two blocks: some have a few keys, which meet all queries, and some a few
 // queries, which meet all keys. Both have the same shape: rows that stay, and columns that pass by.
 // They are one kernel, since small problems have too few blocks of either to fill a device.
-#include "kernels/cuda/attention.cuh"
-#include "kernels/cuda/attention_dropout.cuh"
+#include "kernels/cuda/attention_backward.cuh"
+#include "kernels/cuda/attention_warpgroups.h"
 #include "kernels/cuda/cudnn_attention.h"
 
 namespace dt::cuda {
@@ -21,33 +21,11 @@ struct Block {
   static constexpr int kPart = kColumns / kTeams;  // the columns of a team
 };
 
-constexpr int kDeltaThreads = 128, kDeltaLanes = 8, kDeltaRows = kDeltaThreads / kDeltaLanes;
-
-// delta [B,H,M] = the sums of g * y along rows, kDeltaLanes to each.
-template <class T>
-__global__ void __launch_bounds__(kDeltaThreads)
-    attention_delta(float* delta, HeadMatrices<const T> g, HeadMatrices<const T> y) {
-  const int row = blockIdx.x * kDeltaRows + threadIdx.x / kDeltaLanes, h = blockIdx.y,
-            b = blockIdx.z;
-  const int lane = threadIdx.x % kDeltaLanes;
-  const bool exists = row < g.rows;
-  begin_kernel();
-  const T *const from_g = g.at(b, h, row), *const from_y = y.at(b, h, row);
-  float sum = 0;
-#pragma unroll 4
-  for (int j = lane; exists && j < g.features; j += kDeltaLanes)
-    sum += static_cast<float>(from_g[j]) * static_cast<float>(from_y[j]);
-#pragma unroll
-  for (int distance = kDeltaLanes / 2; distance > 0; distance /= 2)
-    sum += __shfl_xor_sync(~0u, sum, distance);
-  if (lane == 0 && exists) delta[(int64_t{b} * gridDim.y + h) * g.rows + row] = sum;
-}
-
 // What both passes read.
 template <class T>
 struct BackwardOperands {
   HeadMatrices<const T> query, g, key, value;
-  const float *lse, *delta;  // of each query
+  RowStatistics statistics;
   Scoring scoring;
   WeightDropout dropout;
   int heads, group;
@@ -88,16 +66,16 @@ __device__ __forceinline__ void drop_weights(float (&weights)[kTiles][4],
   }
 }
 
-// Starts to copy what a block of queries has of lse, in units of log2(e), and delta.
+// Copies what a block of queries is known by.
 template <int kCount, class T>
 __device__ __forceinline__ void load_statistics(float* lse, float* delta,
                                                 const BackwardOperands<T>& in, int b, int h,
                                                 int first) {
-  const int64_t at = (int64_t{b} * in.heads + h) * in.scoring.queries + first;
+  static_assert(RowStatistics::kMost % kCount == 0, "heads have whole blocks");
+  const int64_t at = in.statistics.at(b, h, in.heads) + first;
   for (int i = threadIdx.x; i < kCount; i += blockDim.x) {
-    const bool inside = first + i < in.scoring.queries;
-    lse[i] = inside ? in.lse[at + i] * kLog2E : INFINITY;
-    delta[i] = inside ? in.delta[at + i] : 0.0f;
+    lse[i] = in.statistics.lse[at + i];
+    delta[i] = in.statistics.delta[at + i];
   }
 }
 
@@ -117,12 +95,6 @@ __device__ __forceinline__ void gather_teams(float (&sums)[kTiles][4], float* sh
       if (team == 0) sums[i / 4][i % 4] += shared[i * Block::kTeamThreads + thread];
   }
 }
-
-// Gradients that are not wanted have no data.
-template <class T>
-struct Gradients {
-  HeadMatrices<T> query, key, value;
-};
 
 // Keys from `first` on, of a head that a group of the queries' heads shares.
 template <class Products, int kLength, class Block, class T = typename Products::Element,
@@ -242,12 +214,6 @@ __device__ __forceinline__ void gradient_of_queries(const Gradients<T>& to,
   store_sums<kLength>(to.query, b, h, first + warp_row, sums, scales);
 }
 
-// How blocks are dealt out: first those of keys, then those of queries. 0 where nothing is wanted.
-struct GradientBlocks {
-  int per_shared_head, per_head;
-  int of_keys, of_queries;
-};
-
 // Blocks for devices whose shared memory has no room for larger ones, which Hopper's has.
 using SmallBlock = Block<32, 32>;
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -277,13 +243,6 @@ __global__ void __launch_bounds__(Block::kThreads)
   }
 }
 
-template <class T>
-HeadMatrices<T> matrices_or_none(const dt_view* v, const dt_view& like) {
-  HeadMatrices<T> matrices(v ? *v : like);
-  if (!v) matrices.data = nullptr;
-  return matrices;
-}
-
 template <class Products, int kLength, class Block>
 int32_t run_blocks(const dt_stream* stream, const calls::AttentionBackward& call) {
   using T = typename Products::Element;
@@ -294,35 +253,22 @@ int32_t run_blocks(const dt_stream* stream, const calls::AttentionBackward& call
   static_assert(kWide <= kRows, "lse and delta have room");
   if (resident_blocks(stream->device, 1, kBytes) == 0) return DT_KERNEL_UNSUPPORTED;
   const dt_view &q = call.query, &k = call.key;
-  const int64_t batch = q.sizes[0], heads = q.sizes[1], shared_heads = k.sizes[1];
-  float* const delta = static_cast<float*>(call.workspace);
+  const RowStatistics statistics(call.workspace, q);
+  if (const int32_t code = take_statistics<T>(stream, call, statistics)) return code;
   const BackwardOperands<T> in = {HeadMatrices<const T>(q),
                                   HeadMatrices<const T>(call.g),
                                   HeadMatrices<const T>(k),
                                   HeadMatrices<const T>(call.value),
-                                  static_cast<const float*>(call.lse.data),
-                                  delta,
+                                  statistics,
                                   Scoring(call.mask, call.scale, call.is_causal, q, k),
                                   WeightDropout(call.state, call.advance, call.p, q, k),
-                                  static_cast<int>(heads),
-                                  static_cast<int>(heads / shared_heads)};
-  const dim3 rows(static_cast<unsigned>(divide_up(q.sizes[2], kDeltaRows)),
-                  static_cast<unsigned>(heads), static_cast<unsigned>(batch));
-  const int32_t result = launch(stream, attention_delta<T>, rows, kDeltaThreads, 0, delta, in.g,
-                                HeadMatrices<const T>(call.y));
-  if (result != DT_KERNEL_OK) return result;
-  const Gradients<T> to = {matrices_or_none<T>(call.gquery, q), matrices_or_none<T>(call.gkey, k),
-                           matrices_or_none<T>(call.gvalue, call.value)};
-  GradientBlocks blocks = {static_cast<int>(divide_up(k.sizes[2], kRows)),
-                           static_cast<int>(divide_up(q.sizes[2], kRows))};
-  if (call.gkey || call.gvalue)
-    blocks.of_keys = blocks.per_shared_head * static_cast<int>(shared_heads);
-  if (call.gquery) blocks.of_queries = blocks.per_head * static_cast<int>(heads);
+                                  static_cast<int>(q.sizes[1]),
+                                  static_cast<int>(q.sizes[1] / k.sizes[1])};
+  const GradientBlocks blocks(call, kRows);
   constexpr auto kKernel = attention_gradients<Products, kLength, Block>;
   if (const int32_t code = allow_shared<kKernel>(stream, kBytes)) return code;
-  const dim3 grid(static_cast<unsigned>(blocks.of_keys + blocks.of_queries),
-                  static_cast<unsigned>(batch));
-  return launch(stream, kKernel, grid, Block::kThreads, kBytes, to, in, blocks);
+  return launch(stream, kKernel, blocks.grid(call), Block::kThreads, kBytes, Gradients<T>(call), in,
+                blocks);
 }
 
 template <class Products, int kLength>
@@ -346,6 +292,8 @@ int32_t kernels::attention_backward(const dt_stream* stream, const calls::Attent
   if (!has_kernel(call.query, call.key, call.value) || !has_dense_rows(call.g))
     return DT_KERNEL_UNSUPPORTED;
   const auto own = [&] {
+    const int32_t code = attention_backward_by_warpgroups(stream, call);
+    if (code != DT_KERNEL_UNSUPPORTED) return code;
     return with_products(stream, call.query, call.value, [&](auto products, auto length) {
       return run_backward<decltype(products), decltype(length)::value>(stream, call);
     });
@@ -355,7 +303,7 @@ int32_t kernels::attention_backward(const dt_stream* stream, const calls::Attent
 
 int64_t kernels::attention_backward_workspace(const dt_stream* stream,
                                               const calls::AttentionBackward& call) {
-  const int64_t own = numel(call.lse) * int64_t{sizeof(float)};
+  const int64_t own = RowStatistics(nullptr, call.query).bytes;
   if (!has_kernel(call.query, call.key, call.value) || !cudnn_can(call)) return own;
   const int64_t theirs = cudnn_attention_workspace(stream, call);
   return own > theirs ? own : theirs;

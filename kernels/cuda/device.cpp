@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "kernels/cuda/runtime.h"
+#include "kernels/cuda/warpgroup.h"
 #include "kernels/cuda/together.cuh"
 #include "kernels/cuda/shared.cuh"
 
@@ -39,6 +40,7 @@ cudaError_t make_ready(int32_t number) {
   if (!error)
     error = cudaDeviceGetAttribute(&device.multiprocessors, cudaDevAttrMultiProcessorCount, number);
   if (!error) error = runs_code_for_sm_90(&device.runs_code_for_sm_90);
+  if (!error) error = runs_code_for_sm_90a(&device.runs_code_for_sm_90a);
   if (!error)
     error = cudaDeviceGetAttribute(&device.works_together, cudaDevAttrCooperativeLaunch, number);
   if (!error)
@@ -91,6 +93,10 @@ bool can_launch_together(int32_t device) {
 
 bool has_clusters(int32_t device) {
   return set_device(device) == cudaSuccess && find_device(device)->runs_code_for_sm_90;
+}
+
+bool has_warpgroups(int32_t device) {
+  return set_device(device) == cudaSuccess && find_device(device)->runs_code_for_sm_90a;
 }
 
 int64_t shared_memory(int32_t device) {

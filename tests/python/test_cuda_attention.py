@@ -1,6 +1,9 @@
 """Attention on a GPU, by cuDNN or by the own kernel, against NumPy in float64."""
 
+import os
 import struct
+import subprocess
+import sys
 
 import dumbtorch as dt
 import numpy as np
@@ -21,6 +24,8 @@ SHAPES = (
     (1, 2, 2, 65, 65, 40, 40),
     (1, 2, 2, 65, 65, 33, 33),  # rows that are no whole packets
     (1, 2, 2, 64, 64, 64, 32),
+    (2, 4, 2, 320, 333, 72, 72),  # blocks of rows and of columns that are not full
+    (1, 2, 1, 513, 200, 128, 96),
     (2, 4, 4, 1, 200, 64, 64),
     (2, 4, 4, 200, 1, 64, 64),
     (2, 4, 4, 1, 1, 64, 64),
@@ -100,6 +105,18 @@ def test_attention(shape, is_causal, dtype, repeats):
         assert error <= tolerance, (name, error, tolerance)
 
 
+def test_own_kernels():
+    """Where there is no cuDNN, which is asked before them."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", __file__]
+    found = subprocess.run(
+        [*command, "-k", "not float32 and not own_kernels and not text"],
+        env={**os.environ, "DT_CUDA_LIBRARIES": "none"},
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 0, found.stdout[-3000:]
+
+
 @pytest.fixture(params=["highest", "high"])
 def digits(request):
     """Binary ones that are right of a product of float32; TF32 would have eleven."""
@@ -174,6 +191,16 @@ def test_packed_projections(repeats):
     g = operands((2, 4, 4, 100, 100, 64, 64), dt.bfloat16)[3]
     with_views = attend(*views, g, True)
     with_copies = attend(*(v.contiguous() for v in views), g, True)
+    for ours, truth in zip(with_views, with_copies):
+        assert dt.allclose(ours.float(), truth.float(), rtol=0.02, atol=0.02)
+
+
+def test_heads_in_one_place(repeats):
+    """Keys and values of all heads that are those of one, in memory too."""
+    q, k, v, g = operands((2, 4, 4, 130, 130, 64, 64), dt.bfloat16)
+    k, v = (x[:, :1].expand(2, 4, 130, 64) for x in (k, v))
+    with_views = attend(q, k, v, g, False)
+    with_copies = attend(q, k.contiguous(), v.contiguous(), g, False)
     for ours, truth in zip(with_views, with_copies):
         assert dt.allclose(ours.float(), truth.float(), rtol=0.02, atol=0.02)
 

@@ -1,0 +1,121 @@
+// What attention's two kernels for Hopper share.
+#pragma once
+
+#include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/tile_copy.cuh"
+#include "kernels/cuda/warpgroup.h"
+
+namespace dt::cuda {
+
+// A block: groups that have 64 rows each, and one more, of which a thread has things copied.
+template <int kGroupCount>
+struct Groups {
+  static constexpr int kGroups = kGroupCount, kRows = kGroups * kGroupRows;
+  static constexpr int kConsumers = kGroups * kGroupThreads,  // threads
+      kThreads = kConsumers + kGroupThreads;
+  static constexpr int kWarps = kConsumers / kWarp;  // of consumers
+  // Of a thread. A multiprocessor has 65,536.
+  static constexpr int kRegisters = kGroups == 2 ? 240 : 160,
+                       kRegistersToCopy = kGroups == 2 ? 24 : 32;
+};
+
+// Of shared memory: tiles of so many elements, what is to be known of them, and what lies before
+// the first whole kAtomBytes.
+template <class T>
+constexpr int64_t tile_bytes(int64_t elements, int64_t more = 0) {
+  constexpr int64_t kBarriers = 256;
+  return elements * int64_t{sizeof(T)} + more + kBarriers + kAtomBytes;
+}
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+
+template <class Tiles>
+__device__ __forceinline__ Tiles& block_tiles() {
+  extern __shared__ unsigned char memory[];
+  const uint64_t at = reinterpret_cast<uint64_t>(memory);
+  return *reinterpret_cast<Tiles*>((at + kAtomBytes - 1) / kAtomBytes * kAtomBytes);
+}
+
+// 2^x, where what is not a normal number is 0.
+__device__ __forceinline__ float exp2_of(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// Says for a warp that it has read a place.
+__device__ __forceinline__ void free_place(Barrier& barrier) {
+  __syncwarp();
+  if (threadIdx.x % kWarp == 0) barrier.arrive();
+}
+
+// Sums as the left operand of products, with zeros in the place of what is not kept, see
+// attention_dropout.cuh.
+template <class T, bool kKeepsAll, int kTiles>
+__device__ __forceinline__ void pack(uint32_t (&pairs)[kTiles / 2][4],
+                                     const float (&sums)[kTiles][4], uint32_t kept = ~0u) {
+  using Products = PieceProducts<T, 1>;
+#pragma unroll
+  for (int j = 0; j < kTiles; j += 2) {
+    float both[2][4];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      both[i / 4][i % 4] =
+          kKeepsAll || (kept >> (4 * j + i) & 1) != 0 ? sums[j + i / 4][i % 4] : 0.0f;
+    typename Products::A a;
+    Products::from_sums(a, both, 0);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) pairs[j / 2][i] = a.pair[0][i];
+  }
+}
+
+// Makes scores of a warp's products where that is more than a factor, see score(), and says by what
+// they are to be multiplied to be in units of log2(e).
+template <bool kOfKeys, bool kMayHaveMask, int kTiles>
+__device__ __forceinline__ float unit_of(float (&products)[kTiles][4], const Scoring& scoring,
+                                         int b, int h, int query, int key) {
+  const int queries = kOfKeys ? 8 * kTiles : 16, keys = kOfKeys ? 16 : 8 * kTiles;
+  const float unit = scoring.scale * kLog2E;
+  if (query + queries <= scoring.queries && scoring.is_plain(query, key, key + keys) && unit > 0)
+    return unit;
+  if constexpr (kMayHaveMask) {
+    score<kOfKeys, true>(products, scoring, b, h, query, key);
+  } else {
+#pragma unroll
+    for (int j = 0; j < kTiles; ++j) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int row = lane_group() + i / 2 * 8, column = 8 * j + lane_pair() + i % 2;
+        const bool is_hidden =
+            scoring.is_hidden(query + (kOfKeys ? column : row), key + (kOfKeys ? row : column));
+        products[j][i] = is_hidden ? -INFINITY : products[j][i] * unit;
+      }
+    }
+  }
+  return 1.0f;
+}
+
+#endif
+
+// Calls f(type, features, whether there is neither a mask nor dropout) where these kernels can do
+// it.
+template <class Call, class F>
+int32_t with_warpgroups(const dt_stream* stream, const Call& call, const F& f) {
+  const dt_view &q = call.query, &k = call.key;
+  if (!has_warpgroups(stream->device) || bytes_of(q.dtype) != 2 || q.sizes[2] < kGroupRows ||
+      !has_map(q) || !has_map(k) || !has_map(call.value))
+    return DT_KERNEL_UNSUPPORTED;
+  const auto with_plain = [&](auto type, auto length) {
+    if (call.mask == nullptr && call.state == nullptr) return f(type, length, std::true_type());
+    return f(type, length, std::false_type());
+  };
+  const auto with_features = [&](auto type) {
+    if (std::max(q.sizes[3], call.value.sizes[3]) <= 64)
+      return with_plain(type, std::integral_constant<int, 64>());
+    return with_plain(type, std::integral_constant<int, 128>());
+  };
+  return q.dtype == dtype_of<BFloat16> ? with_features(Type<BFloat16>())
+                                       : with_features(Type<Float16>());
+}
+
+}  // namespace dt::cuda

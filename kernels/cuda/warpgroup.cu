@@ -1,0 +1,29 @@
+#include "kernels/cuda/warpgroup.h"
+
+#include "kernels/cuda/launch.cuh"
+
+namespace dt::cuda {
+namespace {
+
+// Code for sm_90a is known by how many threads this may have: nothing else tells it from code for
+// sm_90.
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+constexpr int kProbeThreads = 64;
+#else
+constexpr int kProbeThreads = 32;
+#endif
+
+__global__ void __launch_bounds__(kProbeThreads) probe() {
+  begin_kernel();
+}
+
+}  // namespace
+
+cudaError_t runs_code_for_sm_90a(bool* does) {
+  cudaFuncAttributes attributes = {};
+  const cudaError_t error = cudaFuncGetAttributes(&attributes, probe);
+  *does = !error && attributes.maxThreadsPerBlock == 64;
+  return error;
+}
+
+}  // namespace dt::cuda
