@@ -3,15 +3,17 @@
 namespace dt {
 
 int64_t count_elements(IntList sizes) {
-  int64_t n = 1;
+  uint64_t n = 1;
   bool overflows = false;
   for (int64_t size : sizes) {
     DT_CHECK(size >= 0, kRuntimeError, "Trying to create tensor with negative dimension ", size,
              ": ", sizes);
-    overflows |= __builtin_mul_overflow(n, size, &n);  // also where a size of 0 comes behind
+    // Of 64 bits without a sign, as PyTorch's, also where a size of 0 comes behind.
+    overflows |= __builtin_mul_overflow(n, static_cast<uint64_t>(size), &n);
   }
-  DT_CHECK(!overflows, kRuntimeError, "Storage size calculation overflowed with sizes=", sizes);
-  return n;
+  DT_CHECK(!overflows && n <= INT64_MAX, kRuntimeError,
+           "Storage size calculation overflowed with sizes=", sizes);
+  return static_cast<int64_t>(n);
 }
 
 Dims contiguous_strides(IntList sizes) {
