@@ -22,8 +22,8 @@ struct Device {
   int multiprocessors;
   bool runs_code_for_sm_90;   // see launch.cuh
   bool runs_code_for_sm_90a;  // see warpgroup.h
-  int works_together;        // 1: blocks of a kernel can be there all at once, see together.cuh
-  int shared_memory;         // bytes of a multiprocessor
+  int works_together;         // 1: blocks of a kernel can be there all at once, see together.cuh
+  int shared_memory;          // bytes of a multiprocessor
   cudaStream_t main_stream;
   ErrorWord* error_word;
   Driver* driver;
