@@ -1,7 +1,7 @@
 // Attention without a matrix of all scores, as in attention.cu, by instructions of Hopper
 // (arXiv 2407.08608): one thread lets the copy engine bring keys and values, and warpgroups have 64
 // queries each. A group's next scores are under way together with the sums of its last weights,
-// and while it makes exponentials, the tensor cores work for the other group.
+// and while it makes exponentials, the tensor cores work for the other groups.
 #include "kernels/cuda/attention.cuh"
 #include "kernels/cuda/attention_dropout.cuh"
 #include "kernels/cuda/attention_warpgroups.cuh"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kStages = 2;
 
-// kPlain: without a mask and dropout. Keys are so many that are in shared memory at a time.
+// kPlain: neither a mask nor dropout. kKeys: the keys of one stage.
 template <int kLength, bool kPlain>
 struct Block : Groups<kLength <= 64 ? 3 : 2> {
   static constexpr int kKeys = kPlain ? 128 : 64;
@@ -49,7 +49,9 @@ struct RowState {
 };
 
 // Makes exponentials of scores, which are times `unit` in units of log2(e), relative to the largest
-// so far. What was added up before is to be multiplied by `factor`.
+// so far. What was added up before is to be multiplied by `factor`. Products are rounded before the
+// largest is taken from them: it is one of those, and of huge scores the rounding is no small
+// number.
 template <int kTiles>
 __device__ __forceinline__ void weigh(float (&scores)[kTiles][4], float unit, RowState& state,
                                       float (&factor)[2]) {
@@ -60,7 +62,7 @@ __device__ __forceinline__ void weigh(float (&scores)[kTiles][4], float unit, Ro
     for (int j = 0; j < kTiles; ++j)
       top = fmaxf(top, fmaxf(scores[j][2 * half], scores[j][2 * half + 1]));
     top = fmaxf(top, __shfl_xor_sync(~0u, top, 1));
-    top = fmaxf(top, __shfl_xor_sync(~0u, top, 2)) * unit;
+    top = __fmul_rn(fmaxf(top, __shfl_xor_sync(~0u, top, 2)), unit);
     top = fmaxf(top, state.top[half]);
     const float shift = top == -INFINITY ? 0.0f : top;  // a row that has seen nothing yet
     factor[half] = exp2_of(state.top[half] - shift);
@@ -68,7 +70,7 @@ __device__ __forceinline__ void weigh(float (&scores)[kTiles][4], float unit, Ro
     for (int j = 0; j < kTiles; ++j) {
 #pragma unroll
       for (int i = 2 * half; i < 2 * half + 2; ++i) {
-        scores[j][i] = exp2_of(fmaf(scores[j][i], unit, -shift));
+        scores[j][i] = exp2_of(__fmul_rn(scores[j][i], unit) - shift);
         total += scores[j][i];
       }
     }
@@ -141,7 +143,7 @@ __device__ __forceinline__ void attend(ForwardTiles<T, kLength, Block>& tiles,
   };
   float factor[2];
   const auto weigh_keys = [&](int k) {
-    const float unit = unit_of<false, !kPlain>(scores, in.scoring, b, h, row, k);
+    const float unit = prepare_scores<false, !kPlain>(scores, in.scoring, b, h, row, k);
     weigh(scores, unit, state, factor);
     uint32_t kept = ~0u;
     if constexpr (!kPlain) {
@@ -229,9 +231,9 @@ int32_t run(const dt_stream* stream, const calls::Attention& call) {
   if (const int32_t code = allow_shared<kKernel>(stream, kBytes)) return code;
   const dt_view &q = call.query, &k = call.key;
   ForwardMaps maps;
-  int32_t code = make_map(stream, q, &maps.query);
-  if (code == DT_KERNEL_OK) code = make_map(stream, k, &maps.key);
-  if (code == DT_KERNEL_OK) code = make_map(stream, call.value, &maps.value);
+  int32_t code = make_map(q, &maps.query);
+  if (code == DT_KERNEL_OK) code = make_map(k, &maps.key);
+  if (code == DT_KERNEL_OK) code = make_map(call.value, &maps.value);
   if (code != DT_KERNEL_OK) return code;
   const ForwardOperands<T> in = {HeadMatrices<T>(call.y),
                                  call.lse ? static_cast<float*>(call.lse->data) : nullptr,

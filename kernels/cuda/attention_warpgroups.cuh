@@ -8,13 +8,14 @@
 namespace dt::cuda {
 
 // A block: groups that have 64 rows each, and one more, of which a thread has things copied.
+// Registers are those of a thread; a multiprocessor has 65,536.
 template <int kGroupCount>
 struct Groups {
   static constexpr int kGroups = kGroupCount, kRows = kGroups * kGroupRows;
   static constexpr int kConsumers = kGroups * kGroupThreads,  // threads
       kThreads = kConsumers + kGroupThreads;
   static constexpr int kWarps = kConsumers / kWarp;  // of consumers
-  // Of a thread. A multiprocessor has 65,536.
+  static_assert(kGroups == 2 || kGroups == 3, "there are numbers for these");
   static constexpr int kRegisters = kGroups == 2 ? 240 : 160,
                        kRegistersToCopy = kGroups == 2 ? 24 : 32;
 };
@@ -69,11 +70,13 @@ __device__ __forceinline__ void pack(uint32_t (&pairs)[kTiles / 2][4],
   }
 }
 
-// Makes scores of a warp's products where that is more than a factor, see score(), and says by what
-// they are to be multiplied to be in units of log2(e).
+// Makes a warp's products ready for exp2: says what they are still to be multiplied by. Where all
+// of them are seen and nothing is added, that is the scale; else they are made scores here, see
+// score(), and it is 1.
 template <bool kOfKeys, bool kMayHaveMask, int kTiles>
-__device__ __forceinline__ float unit_of(float (&products)[kTiles][4], const Scoring& scoring,
-                                         int b, int h, int query, int key) {
+__device__ __forceinline__ float prepare_scores(float (&products)[kTiles][4],
+                                                const Scoring& scoring, int b, int h, int query,
+                                                int key) {
   const int queries = kOfKeys ? 8 * kTiles : 16, keys = kOfKeys ? 16 : 8 * kTiles;
   const float unit = scoring.scale * kLog2E;
   if (query + queries <= scoring.queries && scoring.is_plain(query, key, key + keys) && unit > 0)
@@ -97,12 +100,15 @@ __device__ __forceinline__ float unit_of(float (&products)[kTiles][4], const Sco
 
 #endif
 
+// With fewer, most rows of a block would be idle.
+constexpr int kFewestQueries = 2 * kGroupRows;
+
 // Calls f(type, features, whether there is neither a mask nor dropout) where these kernels can do
 // it.
 template <class Call, class F>
 int32_t with_warpgroups(const dt_stream* stream, const Call& call, const F& f) {
   const dt_view &q = call.query, &k = call.key;
-  if (!has_warpgroups(stream->device) || bytes_of(q.dtype) != 2 || q.sizes[2] < kGroupRows ||
+  if (!has_warpgroups(stream->device) || bytes_of(q.dtype) != 2 || q.sizes[2] < kFewestQueries ||
       !has_map(q) || !has_map(k) || !has_map(call.value))
     return DT_KERNEL_UNSUPPORTED;
   const auto with_plain = [&](auto type, auto length) {

@@ -1,4 +1,5 @@
-// Attention of elements of two bytes on Hopper, whose products and copies need no threads.
+// Attention of elements of two bytes on Hopper, whose products and copies go on while threads do
+// something else.
 #pragma once
 
 #include "kernels/calls/attention.gen.h"

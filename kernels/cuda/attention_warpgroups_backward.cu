@@ -10,6 +10,7 @@ namespace {
 
 using Block = Groups<2>;
 constexpr int kStages = 2, kColumns = 64;
+static_assert(RowStatistics::kMost % Block::kRows == 0, "heads have whole blocks of statistics");
 
 template <class T>
 struct BackwardOperands {
@@ -97,14 +98,23 @@ __device__ __forceinline__ void bring(BackwardTiles<T, kLength>& tiles, const Ba
   }
 }
 
-// Calls f(element j, i of sums, j, i, which of the numbers of queries is its own): these are of
-// columns where rows are keys, else of the lane's two rows.
-template <bool kOfKeys, int kTiles, class F>
-__device__ __forceinline__ void for_each(float (&sums)[kTiles][4], const F& f) {
+// Makes weights of scores, which are times `unit` in units of log2(e), and gradients of the scores
+// of those of the weights. lse and delta belong to queries, which are columns where rows are keys,
+// else the lane's two rows.
+template <bool kOfKeys, bool kPlain, int kTiles>
+__device__ __forceinline__ void make_slopes(float (&scores)[kTiles][4], float (&slopes)[kTiles][4],
+                                            float unit, const float* lse, const float* delta,
+                                            uint32_t kept, float factor) {
 #pragma unroll
   for (int j = 0; j < kTiles; ++j) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) f(sums[j][i], j, i, kOfKeys ? 8 * j + lane_pair() + i % 2 : i / 2);
+    for (int i = 0; i < 4; ++i) {
+      const int query = kOfKeys ? 8 * j + lane_pair() + i % 2 : i / 2;
+      scores[j][i] = exp2_of(fmaf(scores[j][i], unit, -lse[query]));
+      if constexpr (!kPlain)
+        slopes[j][i] = (kept >> (4 * j + i) & 1) != 0 ? slopes[j][i] * factor : 0.0f;
+      slopes[j][i] = scores[j][i] * (slopes[j][i] - delta[query]);
+    }
   }
 }
 
@@ -169,19 +179,13 @@ __device__ __forceinline__ void gradient_of_rows(BackwardTiles<T, kLength>& tile
       wait_products<1>();
       hold(scores);
       const float unit =
-          unit_of<kOfKeys, !kPlain>(scores, in.scoring, piece.b, query_head, query, key);
+          prepare_scores<kOfKeys, !kPlain>(scores, in.scoring, piece.b, query_head, query, key);
       wait_products<0>();
       hold(slopes);
-      for_each<kOfKeys>(scores, [&](float& score, int j, int i, int of_query) {
-        score = exp2_of(fmaf(score, unit, -lse[of_query]));
-        float& slope = slopes[j][i];
-        if constexpr (!kPlain)
-          slope = (kept >> (4 * j + i) & 1) != 0 ? slope * in.dropout.factor() : 0.0f;
-        slope = score * (slope - delta[of_query]);
-      });
+      make_slopes<kOfKeys, kPlain>(scores, slopes, unit, lse, delta, kept, in.dropout.factor());
       pack<T, true>(weight_slopes, slopes);
       if constexpr (kOfKeys) pack<T, kPlain>(weights, scores, kept);
-      // All at once: products for weights alone, sooner, kept the other group's from beginning.
+      // All at once. Beginning those of weights sooner was slower: the other group's had to wait.
       begin_products();
       if constexpr (kOfKeys)
         Products::template multiply_sums<kColumns>(value_sums, weights, column_slope);
@@ -243,10 +247,10 @@ int32_t run(const dt_stream* stream, const calls::AttentionBackward& call) {
   if (const int32_t code = allow_shared<kKernel>(stream, kBytes)) return code;
   const dt_view &q = call.query, &k = call.key;
   BackwardMaps maps;
-  int32_t code = make_map(stream, q, &maps.query);
-  if (code == DT_KERNEL_OK) code = make_map(stream, call.g, &maps.g);
-  if (code == DT_KERNEL_OK) code = make_map(stream, k, &maps.key);
-  if (code == DT_KERNEL_OK) code = make_map(stream, call.value, &maps.value);
+  int32_t code = make_map(q, &maps.query);
+  if (code == DT_KERNEL_OK) code = make_map(call.g, &maps.g);
+  if (code == DT_KERNEL_OK) code = make_map(k, &maps.key);
+  if (code == DT_KERNEL_OK) code = make_map(call.value, &maps.value);
   const RowStatistics statistics(call.workspace, q);
   if (code == DT_KERNEL_OK) code = take_statistics<T>(stream, call, statistics);
   if (code != DT_KERNEL_OK) return code;
@@ -264,8 +268,8 @@ int32_t run(const dt_stream* stream, const calls::AttentionBackward& call) {
 
 int32_t attention_backward_by_warpgroups(const dt_stream* stream,
                                          const calls::AttentionBackward& call) {
-  if (!has_map(call.g)) return DT_KERNEL_UNSUPPORTED;
-  return with_warpgroups(stream, call, [&](auto type, auto length, auto plain) {
+  return with_warpgroups(stream, call, [&](auto type, auto length, auto plain) -> int32_t {
+    if (!has_map(call.g)) return DT_KERNEL_UNSUPPORTED;
     return run<typename decltype(type)::type, decltype(length)::value, decltype(plain)::value>(
         stream, call);
   });

@@ -2,7 +2,6 @@
 
 #include <cuda_runtime.h>
 
-#include "kernels/cuda/launch.cuh"
 #include "kernels/dtype.h"
 
 namespace dt::cuda {
@@ -18,9 +17,11 @@ Encode encode() {
   static const Encode found = [] {
     void* function = nullptr;
     cudaDriverEntryPointQueryResult result;
-    const auto since = 12000;
-    const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function,
-                                                               since, cudaEnableDefault, &result);
+    constexpr const char* kName = "cuTensorMapEncodeTiled";
+    constexpr unsigned kSince = 12000;  // the CUDA that brought it
+    const cudaError_t error =
+        cudaGetDriverEntryPointByVersion(kName, &function, kSince, cudaEnableDefault, &result);
+    if (error != cudaSuccess) cudaGetLastError();  // else the next launch would report it
     const bool is_there = error == cudaSuccess && result == cudaDriverEntryPointSuccess;
     return is_there ? reinterpret_cast<Encode>(function) : nullptr;
   }();
@@ -40,7 +41,7 @@ bool has_map(const dt_view& v) {
   return v.sizes[kRank - 1] == 1 || v.strides[kRank - 1] == 1;
 }
 
-int32_t make_map(const dt_stream* stream, const dt_view& v, CUtensorMap* map) {
+int32_t make_map(const dt_view& v, CUtensorMap* map) {
   cuuint64_t sizes[kRank], strides[kRank - 1];
   for (int d = 0; d < kRank; ++d) sizes[d] = static_cast<cuuint64_t>(v.sizes[kRank - 1 - d]);
   for (int d = 0; d < kRank - 1; ++d) {
@@ -48,15 +49,14 @@ int32_t make_map(const dt_stream* stream, const dt_view& v, CUtensorMap* map) {
     // One of a kind has no next: any stride will do.
     strides[d] = static_cast<cuuint64_t>(v.sizes[of] == 1 ? kUnit : v.strides[of] * kElementBytes);
   }
-  const cuuint32_t box[kRank] = {64, kMapRows, 1, 1}, steps[kRank] = {1, 1, 1, 1};
+  const cuuint32_t box[kRank] = {kMapColumns, kMapRows, 1, 1}, steps[kRank] = {1, 1, 1, 1};
   const CUtensorMapDataType type = v.dtype == dtype_of<BFloat16> ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
                                                                  : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
   const CUresult result =
       encode()(map, type, kRank, v.data, sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
                CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  return check(result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue,
-               "cuTensorMapEncodeTiled", stream->fault);
+  return result == CUDA_SUCCESS ? DT_KERNEL_OK : DT_KERNEL_UNSUPPORTED;
 }
 
 }  // namespace dt::cuda

@@ -1,4 +1,4 @@
-// Tiles that the copy engine brings to shared memory (sm_90), and barriers there by which threads
+// Tiles that the copy engine brings to shared memory (sm_90a), and barriers there by which threads
 // know that they came, or that nobody needs them any more.
 #pragma once
 
@@ -63,6 +63,7 @@ struct Turn {
 template <int kRows, int kLength, class T>
 __device__ __forceinline__ void copy_tile(T* to, const CUtensorMap& map, int b, int h, int row,
                                           Barrier& arrived) {
+  static_assert(kRows % kMapRows == 0 && kMapColumns == kPanel, "what a copy brings fits");
 #pragma unroll
   for (int column = 0; column < kLength; column += kPanel) {
 #pragma unroll

@@ -7,8 +7,9 @@ namespace {
 
 // Code for sm_90a is known by how many threads this may have: nothing else tells it from code for
 // sm_90.
+constexpr int kThreadsOfSm90a = 64;
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-constexpr int kProbeThreads = 64;
+constexpr int kProbeThreads = kThreadsOfSm90a;
 #else
 constexpr int kProbeThreads = 32;
 #endif
@@ -22,7 +23,7 @@ __global__ void __launch_bounds__(kProbeThreads) probe() {
 cudaError_t runs_code_for_sm_90a(bool* does) {
   cudaFuncAttributes attributes = {};
   const cudaError_t error = cudaFuncGetAttributes(&attributes, probe);
-  *does = !error && attributes.maxThreadsPerBlock == 64;
+  *does = !error && attributes.maxThreadsPerBlock == kThreadsOfSm90a;
   return error;
 }
 

@@ -216,6 +216,18 @@ def test_nan_and_infinity(repeats):
             assert np.array_equal(np.isnan(y.float().cpu().numpy()), np.isnan(truth)), (what, at)
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("size", [200.0, 20000.0, 30000.0])
+def test_huge_equal_scores(size, dtype):
+    """Of which the rounding of one would be a large exponent."""
+    if os.environ.get("DT_CUDA_LIBRARIES") != "none":
+        pytest.skip("what cuDNN makes of them is its own; test_own_kernels comes here")
+    q = dt.full((1, 2, 192, 64), size, device="cuda", dtype=getattr(dt, dtype))
+    v = dt.ones_like(q)
+    y = F.scaled_dot_product_attention(q, q, v, is_causal=True)
+    assert (y.float() - 1).abs().max().item() < 0.01
+
+
 def test_captured(repeats):
     """Of a shape that is met for the first time while a graph is captured, and of one that is not."""
     for length in (96, 112):
