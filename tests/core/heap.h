@@ -11,11 +11,14 @@ namespace heap {
 inline int64_t allocations = 0;  // so far
 inline int64_t left = -1;        // how many more succeed; -1: all
 
-inline void* allocate(std::size_t bytes) {
+inline void* try_allocate(std::size_t bytes) noexcept {
   ++allocations;
-  if (left == 0) throw std::bad_alloc();
+  if (left == 0) return nullptr;
   if (left > 0) --left;
-  if (void* memory = std::malloc(bytes)) return memory;
+  return std::malloc(bytes);
+}
+inline void* allocate(std::size_t bytes) {
+  if (void* memory = try_allocate(bytes)) return memory;
   throw std::bad_alloc();
 }
 
@@ -26,6 +29,10 @@ void* operator new(std::size_t bytes) {
 }
 void* operator new[](std::size_t bytes) {
   return heap::allocate(bytes);
+}
+// As sorts ask for the memory that they could do without.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return heap::try_allocate(bytes);
 }
 void operator delete(void* memory) noexcept {
   std::free(memory);
