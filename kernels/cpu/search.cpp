@@ -12,20 +12,18 @@ constexpr int kTogether = 16;
 
 // How many of n sorted elements, which `at` gives, come before each of kTogether values. These are
 // looked for in step, because an element is long in coming. Nothing comes behind NaN, as in
-// PyTorch, whose midpoints these are: a row that is not sorted gives the same places.
+// PyTorch.
 template <bool kRight, class T, class At>
 void count_before(int64_t n, const At& at, const T* values, int64_t* counts) {
-  int64_t lengths[kTogether];
-  for (int j = 0; j < kTogether; ++j) counts[j] = 0, lengths[j] = n;
-  for (int64_t longest = n; longest > 0; longest /= 2) {
+  for (int j = 0; j < kTogether; ++j) counts[j] = 0;
+  for (int64_t length = n; length > 0;) {
+    const int64_t half = (length + 1) / 2;
     for (int j = 0; j < kTogether; ++j) {
-      const int64_t half = lengths[j] / 2;
-      const T middle = at(min(counts[j] + half, n - 1));
-      const bool is_behind = kRight ? middle > values[j] : middle >= values[j];
-      const bool is_before = !is_behind && lengths[j] > 0;
-      counts[j] += (half + 1) & -static_cast<int64_t>(is_before);
-      lengths[j] = is_before ? lengths[j] - half - 1 : half;
+      const T middle = at(counts[j] + half - 1);
+      const bool is_before = kRight ? !(middle > values[j]) : !(middle >= values[j]);
+      counts[j] += half & -static_cast<int64_t>(is_before);
     }
+    length -= half;
   }
 }
 

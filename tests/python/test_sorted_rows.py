@@ -137,22 +137,3 @@ def test_rows_of_one_element(shape, dtype):
         got, want = (v.sort(dim=dim, descending=True, stable=True) for v in given)
         assert [v.tolist() for v in got] == [v.tolist() for v in want]
         assert got[0].dtype == given[0].dtype
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 5, 16, 17, 40, 100])
-@pytest.mark.parametrize("dtype", ["float32", "int64", "int16"])
-def test_places_in_rows_that_are_not_sorted(both, same, n, dtype):
-    """searchsorted halves as PyTorch does, so that what it finds in such a row is the same."""
-    rng = np.random.default_rng(n)
-    rows, values = rng.integers(0, 50, (3, n)), rng.integers(-2, 52, (3, 37))
-
-    def run(t):
-        names = [t.tensor(x).to(getattr(t, dtype)) for x in (rows, values)]
-        order = t.tensor(np.argsort(rows[:, ::-1], axis=1))
-        return tuple(
-            t.searchsorted(*names, right=right, sorter=sorter)
-            for right in (False, True)
-            for sorter in (None, order)
-        )
-
-    same(*both(run))
