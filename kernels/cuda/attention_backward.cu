@@ -303,8 +303,9 @@ int32_t kernels::attention_backward(const dt_stream* stream, const calls::Attent
 
 int64_t kernels::attention_backward_workspace(const dt_stream* stream,
                                               const calls::AttentionBackward& call) {
+  if (!has_kernel(call.query, call.key, call.value)) return 0;
   const int64_t own = RowStatistics(nullptr, call.query).bytes;
-  if (!has_kernel(call.query, call.key, call.value) || !cudnn_can(call)) return own;
+  if (!cudnn_can(call)) return own;
   const int64_t theirs = cudnn_attention_workspace(stream, call);
   return own > theirs ? own : theirs;
 }
