@@ -126,7 +126,6 @@ def test_dtypes(torch, same, call):
             theirs[1]
             .replace("CPUBFloat16Type", "torch.BFloat16Tensor")
             .replace("CPUBoolType", "torch.BoolTensor")
-            .replace("short int", "short")
         )
         if not any(odd in said for odd in ODD):
             name = call.partition("(")[0].replace(".", "_")
