@@ -333,13 +333,13 @@ struct unit_step_backward {
   }
 };
 
-// lerp_element: input + weight * (end - input) if abs(weight) < 0.5 else end - (end - input) * (1 - weight)
+// lerp_element: lerp(input, end, weight)
 struct lerp_element {
   static constexpr int n_in = 3, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input, T end, T weight) {
-    return math::where(math::lt(math::abs(weight), T(0.5)), input + weight * (end - input), end - (end - input) * (T(1) - weight));
+    return math::lerp(input, end, weight);
   }
 };
 

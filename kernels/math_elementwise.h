@@ -48,6 +48,13 @@ DT_MATH T xlog1py(T a, T b) {
   return (a == T(0)) & (b == b) ? T(0) : a * log1p(b);
 }
 
+// From the nearer end, of which a weight of 0 or 1 leaves all digits.
+template <class T>
+DT_FN T lerp(T input, T end, T weight) {
+  const auto is_near = lt(abs(weight), T(0.5));
+  return where(is_near, input, end) + where(is_near, weight, weight - T(1)) * (end - input);
+}
+
 DT_MATH int32_t fmod(int32_t a, int32_t b) {
   return int_remainder(a, b);
 }

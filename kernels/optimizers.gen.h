@@ -9,7 +9,7 @@
 #pragma once
 
 #include "kernels/calls/optimizer.h"
-#include "kernels/math.h"
+#include "kernels/math_elementwise.h"
 
 namespace dt::optim {
 
@@ -173,7 +173,7 @@ struct Adam {
       param = math::where(f0, param * n0, param);
       grad = math::where(f1, -grad, grad);
       grad = math::where(f2, grad + n1 * param, grad);
-      exp_avg = exp_avg + n2 * (grad - exp_avg);
+      exp_avg = math::lerp(exp_avg, grad, n2);
       exp_avg_sq = n3 * exp_avg_sq + n4 * grad * grad;
       T mean_sq = exp_avg_sq;
       if constexpr (kPresent >> 2 & 1) {
@@ -262,7 +262,7 @@ struct RMSprop {
       square_avg = n1 * square_avg + n2 * grad * grad;
       T variance = square_avg;
       if constexpr (kPresent >> 2 & 1) {
-        grad_avg = grad_avg + n2 * (grad - grad_avg);
+        grad_avg = math::lerp(grad_avg, grad, n2);
         variance = square_avg - grad_avg * grad_avg;
       }
       T velocity = grad / (math::sqrt(variance) + n3);
@@ -482,7 +482,7 @@ struct Adamax {
       T exp_inf = x[1 + lists_before(kPresent, 1)];
       grad = math::where(f0, -grad, grad);
       grad = math::where(f1, grad + n0 * param, grad);
-      exp_avg = exp_avg + n1 * (grad - exp_avg);
+      exp_avg = math::lerp(exp_avg, grad, n1);
       exp_inf = math::maximum(n2 * exp_inf, math::abs(grad) + n3);
       param = param - n4 * exp_avg / exp_inf;
       x[0] = param;
@@ -573,7 +573,7 @@ struct NAdam {
       param = math::where(f0, param * n0, param);
       grad = math::where(f1, -grad, grad);
       grad = math::where(f2, grad + n1 * param, grad);
-      exp_avg = exp_avg + n2 * (grad - exp_avg);
+      exp_avg = math::lerp(exp_avg, grad, n2);
       exp_avg_sq = n3 * exp_avg_sq + n4 * grad * grad;
       T denom = math::sqrt(exp_avg_sq / n5) + n6;
       param = param - n7 * grad / denom;
@@ -666,7 +666,7 @@ struct RAdam {
       param = math::where(f0, param * n0, param);
       grad = math::where(f1, -grad, grad);
       grad = math::where(f2, grad + n1 * param, grad);
-      exp_avg = exp_avg + n2 * (grad - exp_avg);
+      exp_avg = math::lerp(exp_avg, grad, n2);
       exp_avg_sq = n3 * exp_avg_sq + n4 * grad * grad;
       T adaptive = math::where(f3, n5 / (math::sqrt(exp_avg_sq) + n6), T(1));
       param = param - n7 * exp_avg * adaptive;

@@ -24,7 +24,7 @@ FUNCTIONS = {
     "isinf": 1, "isfinite": 1, "left_shift": 2, "right_shift": 2, "zeros_like": 1,
     "erfc": 1, "erfcx": 1, "erfinv": 1, "ndtri": 1, "lgamma": 1, "digamma": 1, "trigamma": 1, "zeta": 2, "bessel_i": 3,
     "bessel": 2, "gamma_part": 3, "orthogonal_polynomial": 3,
-    "cross_entropy_slope": 2,
+    "cross_entropy_slope": 2, "lerp": 3,
 }  # fmt: skip
 
 _COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}

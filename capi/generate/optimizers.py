@@ -219,7 +219,7 @@ _INTRO = """\
 #pragma once
 
 #include "kernels/calls/optimizer.h"
-#include "kernels/math.h"
+#include "kernels/math_elementwise.h"
 
 namespace dt::optim {
 

@@ -32,6 +32,18 @@ x2.backward()
 o3 = t.optim.Rprop([x2, x1])
 o3.step()
 """,
+    "a mean of gradients that forgets a huge one, or half of what it was": """
+x1 = t.ones(2, requires_grad=True)
+o2 = t.optim.Adam([x1], lr=0.1, betas=(0.0, 0.0))
+x3 = t.ones(2, requires_grad=True)
+o4 = t.optim.RAdam([x3], lr=0.1, betas=(0.5, 0.9))
+x1.grad, x3.grad = t.full((2,), 1e10), t.ones(2)
+o2.step()
+o4.step()
+x1.grad, x3.grad = t.ones(2), t.tensor([t.inf, 2.0])
+o2.step()
+o4.step()
+""",
     "the square of a mean of gradients, which overflows": """
 x1 = t.zeros(2, requires_grad=True)
 o2 = t.optim.RMSprop([x1], centered=True)
