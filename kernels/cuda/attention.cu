@@ -2,8 +2,7 @@
 // of each warp, meets one block of keys after the other. A warp has the scores and the sums of its
 // rows in registers; the values are fetched while it makes scores, the next keys while it adds
 // values.
-#include "kernels/cuda/attention.cuh"
-#include "kernels/cuda/attention_dropout.cuh"
+#include "kernels/cuda/attention_forward.cuh"
 #include "kernels/cuda/attention_single.h"
 #include "kernels/cuda/attention_warpgroups.h"
 #include "kernels/cuda/cudnn_attention.h"
@@ -17,22 +16,6 @@ template <int kWarpCount, int kKeyCount, int kBlockCount>
 struct Block {
   static constexpr int kThreads = 32 * kWarpCount, kRows = kWarpRows * kWarpCount;
   static constexpr int kKeys = kKeyCount, kBlocks = kBlockCount;
-};
-
-// The largest number among the lanes that share a row, and their sum.
-__device__ __forceinline__ float largest_of_row(float x) {
-  x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
-  return fmaxf(x, __shfl_xor_sync(~0u, x, 2));
-}
-__device__ __forceinline__ float sum_of_row(float x) {
-  x += __shfl_xor_sync(~0u, x, 1);
-  return x + __shfl_xor_sync(~0u, x, 2);
-}
-
-// What a lane knows of its two rows: the largest score so far and its share of the sum of
-// exponentials.
-struct RowState {
-  float top[2] = {-INFINITY, -INFINITY}, total[2] = {0, 0};
 };
 
 // Makes exponentials of scores, relative to the largest so far, and the sums with values too.
@@ -114,15 +97,7 @@ __global__ void __launch_bounds__(Block::kThreads, Block::kBlocks)
     next_keys.end();
   }
   float factor[2];
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const float total = sum_of_row(state.total[half]);
-    const int row = first + warp_row + lane_group() + 8 * half;
-    factor[half] = total == 0 ? 0.0f : dropout.factor() / total;
-    if (lse == nullptr || lane_pair() != 0 || row >= scoring.queries) continue;
-    lse[(int64_t{b} * gridDim.y + h) * scoring.queries + row] =
-        total == 0 ? INFINITY : state.top[half] / kLog2E + logf(total);
-  }
+  end_rows(factor, state, dropout, lse, gridDim.y, scoring.queries, b, h, first + warp_row);
   store_sums<kLength>(y, b, h, first + warp_row, sums, factor);
 }
 

@@ -169,33 +169,45 @@ class RowCopy {
   Packet<Element, kWidth> packet_[kSplits ? kCount : 1];
 };
 
-// Makes scores of a warp's products of rows, queries from `query` on, with columns, keys from `key`
-// on, or the other way round. kCompact keeps the code for masks small, for kernels that spend most
-// of their time elsewhere.
+// Makes each of a warp's products of rows, queries from `query` on, with columns, keys from `key`
+// on, or the other way round, score_of(product, query, key).
+template <bool kOfKeys, int kTiles, class F>
+__device__ __forceinline__ void make_scores(float (&products)[kTiles][4], int query, int key,
+                                            const F& score_of) {
+#pragma unroll
+  for (int j = 0; j < kTiles; ++j) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int row = lane_group() + i / 2 * 8, column = 8 * j + lane_pair() + i % 2;
+      products[j][i] = score_of(products[j][i], query + (kOfKeys ? column : row),
+                                key + (kOfKeys ? row : column));
+    }
+  }
+}
+
+// The same without a mask: times `factor`, where the place alone hides none.
+template <bool kOfKeys, int kTiles>
+__device__ __forceinline__ void hide_scores(float (&products)[kTiles][4], const Scoring& scoring,
+                                            int query, int key, float factor) {
+  make_scores<kOfKeys>(products, query, key, [&](float product, int query, int key) {
+    return scoring.is_hidden(query, key) ? -INFINITY : product * factor;
+  });
+}
+
+// The same with everything. kCompact keeps the code for masks small, for kernels that spend most of
+// their time elsewhere.
 template <bool kOfKeys, bool kCompact, int kTiles>
 __device__ __forceinline__ void score(float (&products)[kTiles][4], const Scoring& scoring, int b,
                                       int h, int query, int key) {
   const int queries = kOfKeys ? 8 * kTiles : 16, keys = kOfKeys ? 16 : 8 * kTiles;
-  const auto make_each = [&](const auto& score_of) {
-#pragma unroll
-    for (int j = 0; j < kTiles; ++j) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int row = lane_group() + i / 2 * 8, column = 8 * j + lane_pair() + i % 2;
-        products[j][i] = score_of(products[j][i], query + (kOfKeys ? column : row),
-                                  key + (kOfKeys ? row : column));
-      }
-    }
-  };
   const float factor = scoring.scale * kLog2E;
   // Each way has code of its own, so that what is run lies together: kernels of short sequences
   // wait for little else than their instructions.
   if (query + queries <= scoring.queries && scoring.is_plain(query, key, key + keys)) {
-    make_each([&](float product, int, int) { return product * factor; });
+    make_scores<kOfKeys>(products, query, key,
+                         [&](float product, int, int) { return product * factor; });
   } else if (scoring.mask == nullptr) {
-    make_each([&](float product, int query, int key) {
-      return scoring.is_hidden(query, key) ? -INFINITY : product * factor;
-    });
+    hide_scores<kOfKeys>(products, scoring, query, key, factor);
   } else {
     Scoring own = scoring;
     if constexpr (kCompact) {
@@ -205,7 +217,9 @@ __device__ __forceinline__ void score(float (&products)[kTiles][4], const Scorin
 #pragma unroll
       for (int64_t& stride : own.mask_stride) asm("" : "+l"(stride));
     }
-    make_each([&](float product, int query, int key) { return own.of(product, b, h, query, key); });
+    make_scores<kOfKeys>(products, query, key, [&](float product, int query, int key) {
+      return own.of(product, b, h, query, key);
+    });
   }
 }
 
@@ -218,26 +232,66 @@ __device__ __forceinline__ void clear(float (&sums)[kTiles][4]) {
   }
 }
 
+// Four lanes have two columns each of the same four tiles. Afterwards each has all of one tile.
+__device__ __forceinline__ void gather_tile(uint32_t (&pairs)[4]) {
+#pragma unroll
+  for (int distance = 1; distance <= 2; distance *= 2) {
+    const bool is_upper = (threadIdx.x & distance) != 0;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if ((i & distance) != 0) continue;
+      uint32_t &lower = pairs[i], &upper = pairs[i + distance];
+      const uint32_t other = __shfl_xor_sync(~0u, is_upper ? lower : upper, distance);
+      (is_upper ? lower : upper) = other;
+    }
+  }
+}
+
 // Writes a warp's sums [16, kLength], times `factor` of the lane's two rows.
 template <int kLength, class T>
 __device__ __forceinline__ void store_sums(const HeadMatrices<T>& y, int b, int h, int first,
                                            const float (&sums)[kLength / 8][4],
                                            const float (&factor)[2]) {
+  constexpr bool kGathers = sizeof(T) == 2;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = first + lane_group() + 8 * half;
-    if (row >= y.rows) continue;
-    T* const to = y.at(b, h, row);
-#pragma unroll
-    for (int j = 0; j < kLength / 8; ++j) {
-      const int column = 8 * j + lane_pair();
+    const bool inside = row < y.rows;
+    T* const to = y.at(b, h, inside ? row : 0);
+    const auto pair = [&](int j) {
       Packet<T, 2> both;
 #pragma unroll
       for (int i = 0; i < 2; ++i) both.value[i] = T(sums[j][2 * half + i] * factor[half]);
-      if (y.has_packets && column < y.features) store_packet<2>(to + column, both);
+      return both;
+    };
+    if constexpr (kGathers) {
+      // Whole packets: with pairs, most of what memory takes at a time would be empty.
+      if (y.has_packets) {
+#pragma unroll
+        for (int j = 0; j < kLength / 8; j += 4) {
+          uint32_t pairs[4];
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            const Packet<T, 2> both = pair(j + i);
+            memcpy(&pairs[i], &both, sizeof both);
+          }
+          gather_tile(pairs);
+          const int column = 8 * j + 4 * lane_pair();
+          if (inside && column < y.features)
+            *reinterpret_cast<uint4*>(to + column) = {pairs[0], pairs[1], pairs[2], pairs[3]};
+        }
+        continue;
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < kLength / 8; ++j) {
+      const int column = 8 * j + lane_pair();
+      const Packet<T, 2> both = pair(j);
+      if (!kGathers && y.has_packets && inside && column < y.features)
+        store_packet<2>(to + column, both);
 #pragma unroll
       for (int i = 0; i < 2; ++i)
-        if (!y.has_packets && column + i < y.features) to[column + i] = both.value[i];
+        if (!y.has_packets && inside && column + i < y.features) to[column + i] = both.value[i];
     }
   }
 }

@@ -21,6 +21,24 @@ struct Block {
   static constexpr int kPart = kColumns / kTeams;  // the columns of a team
 };
 
+// How blocks of so many rows are dealt out: first those of keys, then those of queries. 0 where
+// nothing is wanted.
+struct GradientBlocks {
+  int per_shared_head, per_head;
+  int of_keys = 0, of_queries = 0;
+
+  GradientBlocks(const calls::AttentionBackward& call, int rows)
+      : per_shared_head(static_cast<int>(divide_up(call.key.sizes[2], rows))),
+        per_head(static_cast<int>(divide_up(call.query.sizes[2], rows))) {
+    if (call.gkey || call.gvalue) of_keys = per_shared_head * static_cast<int>(call.key.sizes[1]);
+    if (call.gquery) of_queries = per_head * static_cast<int>(call.query.sizes[1]);
+  }
+  dim3 grid(const calls::AttentionBackward& call) const {
+    return dim3(static_cast<unsigned>(of_keys + of_queries),
+                static_cast<unsigned>(call.query.sizes[0]));
+  }
+};
+
 // What both passes read.
 template <class T>
 struct BackwardOperands {
@@ -304,7 +322,8 @@ int32_t kernels::attention_backward(const dt_stream* stream, const calls::Attent
 int64_t kernels::attention_backward_workspace(const dt_stream* stream,
                                               const calls::AttentionBackward& call) {
   if (!has_kernel(call.query, call.key, call.value)) return 0;
-  const int64_t own = RowStatistics(nullptr, call.query).bytes;
+  const int64_t own = std::max(RowStatistics(nullptr, call.query).bytes,
+                               attention_backward_by_warpgroups_workspace(stream, call));
   if (!cudnn_can(call)) return own;
   const int64_t theirs = cudnn_attention_workspace(stream, call);
   return own > theirs ? own : theirs;

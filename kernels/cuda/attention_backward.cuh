@@ -1,5 +1,4 @@
-// What attention's kernels of gradients share: what a query's row is known by, what is wanted, and
-// how blocks are dealt out.
+// What attention's kernels of gradients share: what a query's row is known by, and what is wanted.
 #pragma once
 
 #include "kernels/cuda/attention.cuh"
@@ -9,11 +8,14 @@
 namespace dt::cuda {
 
 // Of each query: the logarithm of its row's sum of exponentials, in units of log2(e), and the sum
-// of g * y. Heads have room for whole blocks of queries; what is more weighs nothing.
+// of g * y. Heads have room for whole blocks of queries; what is more weighs nothing. Of a tile of
+// queries: how many blocks have added to their gradient, where they do so one after the other.
 struct RowStatistics {
   static constexpr int kMost = 128;  // rows of a block
+  static constexpr int kTile = 64;
 
   float *lse, *delta;
+  int* turns;
   int rows;  // from one head to the next
   int64_t bytes;
 
@@ -23,6 +25,7 @@ struct RowStatistics {
     const int64_t count = query.sizes[0] * query.sizes[1] * rows;
     lse = scratch.take<float>(count);
     delta = scratch.take<float>(count);
+    turns = scratch.take<int>(count / kTile);
     bytes = scratch.used();
   }
   __device__ int64_t at(int b, int h, int heads) const { return (int64_t{b} * heads + h) * rows; }
@@ -43,14 +46,26 @@ __global__ void __launch_bounds__(kStatisticsThreads)
   begin_kernel();
   const T *const from_g = g.at(b, h, row), *const from_y = y.at(b, h, row);
   float sum = 0;
+  const auto add = [&](auto width) {
+    constexpr int kWidth = decltype(width)::value;
 #pragma unroll 4
-  for (int j = lane; exists && j < g.features; j += kStatisticsLanes)
-    sum += static_cast<float>(from_g[j]) * static_cast<float>(from_y[j]);
+    for (int j = lane * kWidth; exists && j < g.features; j += kStatisticsLanes * kWidth) {
+      const auto some_g = load_packet<kWidth>(from_g + j), some_y = load_packet<kWidth>(from_y + j);
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i)
+        sum += static_cast<float>(some_g.value[i]) * static_cast<float>(some_y.value[i]);
+    }
+  };
+  if (g.has_packets && y.has_packets)
+    add(std::integral_constant<int, kPacketWidth<T>>());
+  else
+    add(std::integral_constant<int, 1>());
 #pragma unroll
   for (int distance = kStatisticsLanes / 2; distance > 0; distance /= 2)
     sum += __shfl_xor_sync(~0u, sum, distance);
   if (lane != 0) return;
   const int64_t at = to.at(b, h, heads) + row;
+  if (row % RowStatistics::kTile == 0) to.turns[at / RowStatistics::kTile] = 0;
   to.delta[at] = sum;
   to.lse[at] = exists ? lse[(int64_t{b} * heads + h) * g.rows + row] * kLog2E : INFINITY;
 }
@@ -81,24 +96,6 @@ struct Gradients {
     HeadMatrices<T> matrices(v ? *v : like);
     if (!v) matrices.data = nullptr;
     return matrices;
-  }
-};
-
-// How blocks of so many rows are dealt out: first those of keys, then those of queries. 0 where
-// nothing is wanted.
-struct GradientBlocks {
-  int per_shared_head, per_head;
-  int of_keys = 0, of_queries = 0;
-
-  GradientBlocks(const calls::AttentionBackward& call, int rows)
-      : per_shared_head(static_cast<int>(divide_up(call.key.sizes[2], rows))),
-        per_head(static_cast<int>(divide_up(call.query.sizes[2], rows))) {
-    if (call.gkey || call.gvalue) of_keys = per_shared_head * static_cast<int>(call.key.sizes[1]);
-    if (call.gquery) of_queries = per_head * static_cast<int>(call.query.sizes[1]);
-  }
-  dim3 grid(const calls::AttentionBackward& call) const {
-    return dim3(static_cast<unsigned>(of_keys + of_queries),
-                static_cast<unsigned>(call.query.sizes[0]));
   }
 };
 

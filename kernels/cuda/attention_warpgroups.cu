@@ -2,8 +2,7 @@
 // (arXiv 2407.08608): one thread lets the copy engine bring keys and values, and warpgroups have 64
 // queries each. A group's next scores are under way together with the sums of its last weights,
 // and while it makes exponentials, the tensor cores work for the other groups.
-#include "kernels/cuda/attention.cuh"
-#include "kernels/cuda/attention_dropout.cuh"
+#include "kernels/cuda/attention_forward.cuh"
 #include "kernels/cuda/attention_warpgroups.cuh"
 #include "kernels/cuda/attention_warpgroups.h"
 
@@ -42,12 +41,6 @@ struct ForwardTiles {
       value_free[kStages];
 };
 
-// What a lane knows of its two rows: the largest score so far and its share of the sum of
-// exponentials.
-struct RowState {
-  float top[2] = {-INFINITY, -INFINITY}, total[2] = {0, 0};
-};
-
 // Makes exponentials of scores, which are times `unit` in units of log2(e), relative to the largest
 // so far. What was added up before is to be multiplied by `factor`. Products are rounded before the
 // largest is taken from them: it is one of those, and of huge scores the rounding is no small
@@ -61,9 +54,7 @@ __device__ __forceinline__ void weigh(float (&scores)[kTiles][4], float unit, Ro
 #pragma unroll
     for (int j = 0; j < kTiles; ++j)
       top = fmaxf(top, fmaxf(scores[j][2 * half], scores[j][2 * half + 1]));
-    top = fmaxf(top, __shfl_xor_sync(~0u, top, 1));
-    top = __fmul_rn(fmaxf(top, __shfl_xor_sync(~0u, top, 2)), unit);
-    top = fmaxf(top, state.top[half]);
+    top = fmaxf(__fmul_rn(largest_of_row(top), unit), state.top[half]);
     const float shift = top == -INFINITY ? 0.0f : top;  // a row that has seen nothing yet
     factor[half] = exp2_of(state.top[half] - shift);
 #pragma unroll
@@ -179,17 +170,7 @@ __device__ __forceinline__ void attend(ForwardTiles<T, kLength, Block>& tiles,
   wait_products<0>();
   hold(sums);
   free_values();
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    float total = state.total[half];
-    total += __shfl_xor_sync(~0u, total, 1);
-    total += __shfl_xor_sync(~0u, total, 2);
-    const int query = row + lane_group() + 8 * half;
-    factor[half] = total == 0 ? 0.0f : in.dropout.factor() / total;
-    if (in.lse == nullptr || lane_pair() != 0 || query >= in.scoring.queries) continue;
-    in.lse[(int64_t{b} * in.heads + h) * in.scoring.queries + query] =
-        total == 0 ? INFINITY : state.top[half] / kLog2E + logf(total);
-  }
+  end_rows(factor, state, in.dropout, in.lse, in.heads, in.scoring.queries, b, h, row);
   store_sums<kLength>(in.y, b, h, row, sums, factor);
 }
 

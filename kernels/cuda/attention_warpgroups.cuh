@@ -50,6 +50,24 @@ __device__ __forceinline__ void free_place(Barrier& barrier) {
   if (threadIdx.x % kWarp == 0) barrier.arrive();
 }
 
+// Waits until all groups of consumers have come here.
+__device__ __forceinline__ void wait_for_groups() {
+  constexpr int kBarrier = 1;  // 0 is that of the block
+  asm volatile("bar.sync %0, %1;" ::"n"(kBarrier), "n"(Groups<2>::kConsumers) : "memory");
+}
+
+// Blocks that do something one after the other: each waits for its turn, and ends it.
+__device__ __forceinline__ void wait_for_turn(const int* turns, int own) {
+  int turn;
+  do {
+    asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(turn) : "l"(turns) : "memory");
+  } while (turn != own);
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+}
+__device__ __forceinline__ void end_turn(int* turns, int own) {
+  asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(turns), "r"(own + 1) : "memory");
+}
+
 // Sums as the left operand of products, with zeros in the place of what is not kept, see
 // attention_dropout.cuh.
 template <class T, bool kKeepsAll, int kTiles>
@@ -84,16 +102,7 @@ __device__ __forceinline__ float prepare_scores(float (&products)[kTiles][4],
   if constexpr (kMayHaveMask) {
     score<kOfKeys, true>(products, scoring, b, h, query, key);
   } else {
-#pragma unroll
-    for (int j = 0; j < kTiles; ++j) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int row = lane_group() + i / 2 * 8, column = 8 * j + lane_pair() + i % 2;
-        const bool is_hidden =
-            scoring.is_hidden(query + (kOfKeys ? column : row), key + (kOfKeys ? row : column));
-        products[j][i] = is_hidden ? -INFINITY : products[j][i] * unit;
-      }
-    }
+    hide_scores<kOfKeys>(products, scoring, query, key, unit);
   }
   return 1.0f;
 }

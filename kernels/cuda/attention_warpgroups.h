@@ -11,5 +11,7 @@ namespace dt::cuda {
 int32_t attention_by_warpgroups(const dt_stream* stream, const calls::Attention& call);
 int32_t attention_backward_by_warpgroups(const dt_stream* stream,
                                          const calls::AttentionBackward& call);
+int64_t attention_backward_by_warpgroups_workspace(const dt_stream* stream,
+                                                   const calls::AttentionBackward& call);
 
 }  // namespace dt::cuda

@@ -1,6 +1,12 @@
-// Gradients of attention as in attention_backward.cu, in the same fixed order, by instructions of
-// Hopper: one thread lets the copy engine bring columns, and two warpgroups have 64 rows each,
-// which stay in shared memory. All sums are in registers; weights and slopes never leave them.
+// Gradients of attention by instructions of Hopper. A block has 128 keys, 64 for each of two
+// warpgroups, and meets one tile of queries after the other; one thread lets the copy engine bring
+// them. Weights and slopes of scores are known once: gradients of keys and values are summed in
+// registers, and what the block has for those of the tile's queries is added in memory.
+//
+// Blocks add to a tile one after the other, each in its turn, so that the result is the same every
+// time: in a triangle beginning with the block that meets this tile first, and all blocks go on
+// together; else in the order of their keys, and each block follows a tile behind the one before. A
+// block waits only for such with smaller numbers, which a device places first.
 #include "kernels/cuda/attention_backward.cuh"
 #include "kernels/cuda/attention_warpgroups.cuh"
 #include "kernels/cuda/attention_warpgroups.h"
@@ -9,17 +15,69 @@ namespace dt::cuda {
 namespace {
 
 using Block = Groups<2>;
-constexpr int kStages = 2, kColumns = 64;
-static_assert(RowStatistics::kMost % Block::kRows == 0, "heads have whole blocks of statistics");
+constexpr int kStages = 2;
+
+// Queries of a tile: as many as registers have room for.
+template <int kLength, bool kPlain>
+constexpr int kQueriesOf = kLength == 64 && kPlain ? 128 : 64;
+// Places of sums that wait to be added: there is memory for one of large tiles.
+template <int kQueries>
+constexpr int kSumsOf = kQueries == 64 ? 2 : 1;
+
+// What a group has of a tile's sums of queries: its half of the rows, or of the columns.
+template <int kLength, int kQueries>
+struct Share {
+  static constexpr bool kOfRows = kQueries == Block::kRows;
+  static constexpr int kColumns = kOfRows ? kLength : kLength / Block::kGroups;
+  static __device__ int row(int group) { return kOfRows ? group * kGroupRows : 0; }
+  static __device__ int column(int group) { return kOfRows ? 0 : group * kColumns; }
+  // Where a thread has its four numbers of 8 columns, so that a warp's are one behind the other.
+  static __device__ int packet(int group, int j) {
+    return ((group * (kColumns / 8) + j) * kGroupThreads +
+            static_cast<int>(threadIdx.x) % kGroupThreads) *
+           4;
+  }
+};
+
+// Sums of tiles of queries, in the order in which threads have them, see Share.
+struct QuerySums {
+  float* data;
+  int64_t bytes;  // of the workspace up to here
+
+  QuerySums(void* workspace, const RowStatistics& statistics, const dt_view& query, int length) {
+    Scratch scratch(workspace);
+    scratch.take<char>(statistics.bytes);
+    data = scratch.take<float>(query.sizes[0] * query.sizes[1] * statistics.rows * length);
+    bytes = scratch.used();
+  }
+};
+
+// How blocks are dealt out: some heads at a time, whose operands stay in the cache meanwhile.
+struct BlockOrder {
+  int per_head, heads, all_heads, together;  // heads of keys
+
+  BlockOrder(const dt_view& query, const dt_view& key, int length)
+      : per_head(static_cast<int>(divide_up(key.sizes[2], Block::kRows))),
+        heads(static_cast<int>(key.sizes[1])),
+        all_heads(static_cast<int>(key.sizes[0] * key.sizes[1])) {
+    constexpr int64_t kCached = int64_t{32} << 20;
+    const int64_t group = query.sizes[1] / key.sizes[1];
+    const int64_t bytes = (query.sizes[2] * group * 8 + key.sizes[2] * 4) * length;
+    together =
+        static_cast<int>(std::max<int64_t>(1, std::min<int64_t>(all_heads, kCached / bytes)));
+  }
+  int blocks() const { return per_head * all_heads; }
+};
 
 template <class T>
 struct BackwardOperands {
   Gradients<T> to;
   RowStatistics statistics;
+  float* query_sums;
   Scoring scoring;
   WeightDropout dropout;
   int heads, group;
-  GradientBlocks blocks;
+  BlockOrder order;
 };
 
 struct BackwardMaps {
@@ -28,80 +86,118 @@ struct BackwardMaps {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-// The first of two matrices makes scores: it is of queries or keys. The second, of g or values,
-// makes slopes.
-template <class T, int kLength>
+template <class T, int kLength, int kQueries>
 struct BackwardTiles {
-  alignas(kAtomBytes) T rows[2][Block::kRows * kLength];
-  alignas(kAtomBytes) T columns[kStages][2][kColumns * kLength];
-  alignas(128) float lse[kStages][kColumns], delta[kStages][kColumns];  // of columns of queries
-  Barrier rows_came, came[kStages], free[kStages];
+  alignas(kAtomBytes) T key[Block::kRows * kLength];
+  alignas(kAtomBytes) T value[Block::kRows * kLength];
+  alignas(kAtomBytes) T query[kStages][kQueries * kLength];
+  alignas(kAtomBytes) T g[kStages][kQueries * kLength];
+  alignas(kAtomBytes) T slopes[kStages][kQueries / kPanel][Block::kRows * kPanel];
+  alignas(128) float sums[kSumsOf<kQueries>][kQueries * kLength];  // of queries
+  alignas(128) float lse[kStages][kQueries], delta[kStages][kQueries];
+  Barrier keys_came, came[kStages], free[kStages], summed[kSumsOf<kQueries>],
+      added[kSumsOf<kQueries>];
 };
 
-// What a block does: rows of a head, and the columns that they meet.
-struct Piece {
-  int b, head, first;    // of rows
-  int from_head, heads;  // of columns
-  int begin, end;        // columns of each of those
+// What a block does: keys of a head, and the tiles of queries that they meet, for each of the
+// queries' heads that share it.
+struct Work {
+  int b, shared_head, block, first;  // of keys
+  int first_tile, tiles;
+
+  // How many blocks add to a tile before this one.
+  template <int kQueries>
+  __device__ __forceinline__ int turn(const Scoring& scoring, int query) const {
+    if (!scoring.is_causal) return block;
+    return (scoring.last_key(query + kQueries) - 1) / Block::kRows - block;
+  }
 };
 
-template <bool kOfKeys, class T>
-__device__ __forceinline__ Piece piece_of(const BackwardOperands<T>& in) {
-  const int block = static_cast<int>(blockIdx.x) - (kOfKeys ? 0 : in.blocks.of_keys),
-            b = static_cast<int>(blockIdx.y);
-  if constexpr (kOfKeys) {
-    const int head = block / in.blocks.per_shared_head,
-              first = block % in.blocks.per_shared_head * Block::kRows;
-    return {b,
-            head,
-            first,
-            head * in.group,
-            in.group,
-            in.scoring.is_causal ? first : 0,
-            in.scoring.queries};
-  } else {
-    // Late queries see most keys of a triangle: they come first.
-    const int head = block / in.blocks.per_head,
-              first = (in.blocks.per_head - 1 - block % in.blocks.per_head) * Block::kRows;
-    return {b, head, first, head / in.group, 1, 0, in.scoring.last_key(first + Block::kRows)};
+template <int kQueries, class T>
+__device__ __forceinline__ Work work_of_block(const BackwardOperands<T>& in) {
+  const BlockOrder& order = in.order;
+  const int number = static_cast<int>(blockIdx.x), before = order.together * order.per_head;
+  const int first_head = number / before * order.together;
+  const int together = min(order.together, order.all_heads - first_head), inside = number % before;
+  const int head = first_head + inside % together, place = inside / together;
+  const int block = in.scoring.is_causal ? order.per_head - 1 - place : place;
+  const int first = block * Block::kRows;
+  return {head / order.heads,
+          head % order.heads,
+          block,
+          first,
+          in.scoring.is_causal ? first / kQueries : 0,
+          (in.scoring.queries + kQueries - 1) / kQueries};
+}
+
+// Calls f(head, first query) for each tile, in the order in which all of a block's threads meet
+// them.
+template <int kQueries, class T, class F>
+__device__ __forceinline__ void for_each_tile(const BackwardOperands<T>& in, const Work& work,
+                                              const F& f) {
+  for (int h = work.shared_head * in.group; h < (work.shared_head + 1) * in.group; ++h) {
+    for (int tile = work.first_tile; tile < work.tiles; ++tile) f(h, tile * kQueries);
   }
 }
 
 // The thread that has things copied.
-template <bool kOfKeys, int kLength, class T>
-__device__ __forceinline__ void bring(BackwardTiles<T, kLength>& tiles, const BackwardMaps& maps,
-                                      const BackwardOperands<T>& in, const Piece& piece) {
-  const CUtensorMap &row = kOfKeys ? maps.key : maps.query,
-                    &row_slope = kOfKeys ? maps.value : maps.g,
-                    &column = kOfKeys ? maps.query : maps.key,
-                    &column_slope = kOfKeys ? maps.g : maps.value;
-  tiles.rows_came.expect(sizeof tiles.rows);
-  copy_tile<Block::kRows, kLength>(tiles.rows[0], row, piece.b, piece.head, piece.first,
-                                   tiles.rows_came);
-  copy_tile<Block::kRows, kLength>(tiles.rows[1], row_slope, piece.b, piece.head, piece.first,
-                                   tiles.rows_came);
+template <class T, int kLength, int kQueries>
+__device__ __forceinline__ void bring(BackwardTiles<T, kLength, kQueries>& tiles,
+                                      const BackwardMaps& maps, const BackwardOperands<T>& in,
+                                      const Work& work) {
+  tiles.keys_came.expect(sizeof tiles.key + sizeof tiles.value);
+  copy_tile<Block::kRows, kLength>(tiles.key, maps.key, work.b, work.shared_head, work.first,
+                                   tiles.keys_came);
+  copy_tile<Block::kRows, kLength>(tiles.value, maps.value, work.b, work.shared_head, work.first,
+                                   tiles.keys_came);
   Turn<kStages> turn;
-  for (int h = piece.from_head; h < piece.from_head + piece.heads; ++h) {
-    for (int c = piece.begin; c < piece.end; c += kColumns, turn.advance()) {
-      const int place = turn.place;
-      Barrier& came = tiles.came[place];
-      tiles.free[place].wait(turn.phase ^ 1);
-      came.expect(sizeof tiles.columns[0] + (kOfKeys ? 2 * sizeof tiles.lse[0] : 0));
-      copy_tile<kColumns, kLength>(tiles.columns[place][0], column, piece.b, h, c, came);
-      copy_tile<kColumns, kLength>(tiles.columns[place][1], column_slope, piece.b, h, c, came);
-      if constexpr (kOfKeys) {
-        const int64_t at = in.statistics.at(piece.b, h, in.heads) + c;
-        copy_numbers(tiles.lse[place], in.statistics.lse + at, kColumns, came);
-        copy_numbers(tiles.delta[place], in.statistics.delta + at, kColumns, came);
-      }
-    }
-  }
+  for_each_tile<kQueries>(in, work, [&](int h, int query) {
+    const int place = turn.place;
+    Barrier& came = tiles.came[place];
+    tiles.free[place].wait(turn.phase ^ 1);
+    came.expect(sizeof tiles.query[0] + sizeof tiles.g[0] + 2 * sizeof tiles.lse[0]);
+    copy_tile<kQueries, kLength>(tiles.query[place], maps.query, work.b, h, query, came);
+    copy_tile<kQueries, kLength>(tiles.g[place], maps.g, work.b, h, query, came);
+    const int64_t at = in.statistics.at(work.b, h, in.heads) + query;
+    copy_numbers(tiles.lse[place], in.statistics.lse + at, kQueries, came);
+    copy_numbers(tiles.delta[place], in.statistics.delta + at, kQueries, came);
+    turn.advance();
+  });
+}
+
+// The threads that have sums of queries added, each those of its own place.
+template <class T, int kLength, int kQueries>
+__device__ __forceinline__ void add_sums(BackwardTiles<T, kLength, kQueries>& tiles,
+                                         const BackwardOperands<T>& in, const Work& work,
+                                         int place) {
+  constexpr int kCount = kQueries * kLength;
+  Turn<kSumsOf<kQueries>> turn;
+  for_each_tile<kQueries>(in, work, [&](int h, int query) {
+    const bool is_own = turn.place == place;
+    const uint32_t phase = turn.phase;
+    turn.advance();
+    if (!is_own) return;
+    const int64_t at = in.statistics.at(work.b, h, in.heads) + query;
+    int* const turns = in.statistics.turns + at / RowStatistics::kTile;
+    float* const to = in.query_sums + at * kLength;
+    tiles.summed[place].wait(phase);
+    const int number = work.turn<kQueries>(in.scoring, query);
+    wait_for_turn(turns, number);
+    if (number == 0)
+      write_numbers(to, tiles.sums[place], kCount);
+    else
+      add_numbers(to, tiles.sums[place], kCount);
+    close_writes();
+    wait_until_read();
+    tiles.added[place].arrive();
+    wait_until_written();
+    end_turn(turns, number);
+  });
 }
 
 // Makes weights of scores, which are times `unit` in units of log2(e), and gradients of the scores
-// of those of the weights. lse and delta belong to queries, which are columns where rows are keys,
-// else the lane's two rows.
-template <bool kOfKeys, bool kPlain, int kTiles>
+// of those of the weights. Rows are keys.
+template <bool kPlain, int kTiles>
 __device__ __forceinline__ void make_slopes(float (&scores)[kTiles][4], float (&slopes)[kTiles][4],
                                             float unit, const float* lse, const float* delta,
                                             uint32_t kept, float factor) {
@@ -109,7 +205,7 @@ __device__ __forceinline__ void make_slopes(float (&scores)[kTiles][4], float (&
   for (int j = 0; j < kTiles; ++j) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int query = kOfKeys ? 8 * j + lane_pair() + i % 2 : i / 2;
+      const int query = 8 * j + lane_pair() + i % 2;
       scores[j][i] = exp2_of(fmaf(scores[j][i], unit, -lse[query]));
       if constexpr (!kPlain)
         slopes[j][i] = (kept >> (4 * j + i) & 1) != 0 ? slopes[j][i] * factor : 0.0f;
@@ -118,93 +214,90 @@ __device__ __forceinline__ void make_slopes(float (&scores)[kTiles][4], float (&
   }
 }
 
-// Of a lane's two rows of queries.
-template <class T>
-__device__ __forceinline__ void load_statistics(float (&lse)[2], float (&delta)[2],
-                                                const BackwardOperands<T>& in, const Piece& piece,
-                                                int row) {
-  const int64_t at = in.statistics.at(piece.b, piece.head, in.heads) + row;
+// Hands a thread's sums of a tile's queries to who has them added.
+template <class T, int kLength, int kQueries, int kTiles>
+__device__ __forceinline__ void hand_over(BackwardTiles<T, kLength, kQueries>& tiles, int place,
+                                          int group, const float (&sums)[kTiles][4]) {
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    lse[half] = in.statistics.lse[at + 8 * half];
-    delta[half] = in.statistics.delta[at + 8 * half];
+  for (int j = 0; j < kTiles; ++j) {
+    float* const to = tiles.sums[place] + Share<kLength, kQueries>::packet(group, j);
+    *reinterpret_cast<float4*>(to) = {sums[j][0], sums[j][1], sums[j][2], sums[j][3]};
   }
+  publish_tiles();
+  free_place(tiles.summed[place]);
 }
 
-// A group's 64 rows.
-template <bool kOfKeys, bool kPlain, int kLength, class T>
-__device__ __forceinline__ void gradient_of_rows(BackwardTiles<T, kLength>& tiles,
-                                                 const BackwardOperands<T>& in,
-                                                 const Piece& piece) {
+// A group's 64 keys.
+template <bool kPlain, class T, int kLength, int kQueries>
+__device__ __forceinline__ void gradients_of_keys(BackwardTiles<T, kLength, kQueries>& tiles,
+                                                  const BackwardOperands<T>& in, const Work& work) {
   using Products = WarpgroupProducts<T>;
-  constexpr int kTiles = kColumns / 8, kSteps = kColumns / kProductDepth;
-  const int group_row = threadIdx.x / kGroupThreads * kGroupRows;
-  const int warp_row = piece.first + threadIdx.x / kWarp * kWarpRows;
-  float row_lse[2], row_delta[2];
-  if constexpr (!kOfKeys) load_statistics(row_lse, row_delta, in, piece, warp_row + lane_group());
-  float sums[kLength / 8][4], value_sums[kOfKeys ? kLength / 8 : 1][4];
-  clear(sums);
+  using Own = Share<kLength, kQueries>;
+  constexpr int kTiles = kQueries / 8, kSteps = kQueries / kProductDepth;
+  const int group = threadIdx.x / kGroupThreads, group_row = group * kGroupRows;
+  const int warp_row = threadIdx.x / kWarp * kWarpRows, key = work.first + warp_row;
+  const T* const own_key = tiles.key + group_row * kPanel;
+  const T* const own_value = tiles.value + group_row * kPanel;
+  const T* const key_columns = tiles.key + Own::column(group) / kPanel * (Block::kRows * kPanel) +
+                               Own::column(group) % kPanel;
+  float key_sums[kLength / 8][4], value_sums[kLength / 8][4];
+  clear(key_sums);
   clear(value_sums);
-  tiles.rows_came.wait(0);
-  const T* const own = tiles.rows[0] + group_row * kPanel;
-  const T* const own_slope = tiles.rows[1] + group_row * kPanel;
+  tiles.keys_came.wait(0);
   Turn<kStages> turn;
-  for (int h = piece.from_head; h < piece.from_head + piece.heads; ++h) {
-    for (int c = piece.begin; c < piece.end; c += kColumns, turn.advance()) {
-      const int place = turn.place;
-      const T* const column = tiles.columns[place][0];
-      const T* const column_slope = tiles.columns[place][1];
-      float scores[kTiles][4], slopes[kTiles][4];
-      uint32_t weights[kSteps][4], weight_slopes[kSteps][4];
-      tiles.came[place].wait(turn.phase);
-      // A triangle's corner is seen by one group alone.
-      if (in.scoring.is_causal && (kOfKeys ? c + kColumns <= piece.first + group_row
-                                           : c >= piece.first + group_row + kGroupRows)) {
-        free_place(tiles.free[place]);
-        continue;
-      }
-      begin_products();
-      Products::template multiply_rows<kLength, Block::kRows, kColumns>(scores, own, column);
-      close_products();
-      Products::template multiply_rows<kLength, Block::kRows, kColumns>(slopes, own_slope,
-                                                                        column_slope);
-      close_products();
-      const int query = kOfKeys ? c : warp_row, key = kOfKeys ? warp_row : c;
-      const int query_head = kOfKeys ? h : piece.head;
-      const float* const lse = kOfKeys ? tiles.lse[place] : row_lse;
-      const float* const delta = kOfKeys ? tiles.delta[place] : row_delta;
-      uint32_t kept = ~0u;
-      if (!kPlain && in.dropout.drops())
-        kept = in.dropout.template kept<kOfKeys, kTiles>(piece.b, query_head, query, key);
-      wait_products<1>();
-      hold(scores);
-      const float unit =
-          prepare_scores<kOfKeys, !kPlain>(scores, in.scoring, piece.b, query_head, query, key);
-      wait_products<0>();
-      hold(slopes);
-      make_slopes<kOfKeys, kPlain>(scores, slopes, unit, lse, delta, kept, in.dropout.factor());
-      pack<T, true>(weight_slopes, slopes);
-      if constexpr (kOfKeys) pack<T, kPlain>(weights, scores, kept);
-      // All at once. Beginning those of weights sooner was slower: the other group's had to wait.
-      begin_products();
-      if constexpr (kOfKeys)
-        Products::template multiply_sums<kColumns>(value_sums, weights, column_slope);
-      Products::template multiply_sums<kColumns>(sums, weight_slopes, column);
-      close_products();
-      wait_products<0>();
-      hold(sums);
-      if constexpr (kOfKeys) hold(value_sums);
-      free_place(tiles.free[place]);
+  Turn<kSumsOf<kQueries>> of_sums;
+  for_each_tile<kQueries>(in, work, [&](int h, int query) {
+    const T *const queries = tiles.query[turn.place], *const g = tiles.g[turn.place];
+    float scores[kTiles][4], slopes[kTiles][4], query_sums[Own::kColumns / 8][4];
+    uint32_t weights[kSteps][4], weight_slopes[kSteps][4];
+    tiles.came[turn.place].wait(turn.phase);
+    begin_products();
+    Products::template multiply_rows<kLength, Block::kRows, kQueries>(scores, own_key, queries);
+    close_products();
+    Products::template multiply_rows<kLength, Block::kRows, kQueries>(slopes, own_value, g);
+    close_products();
+    uint32_t kept = ~0u;
+    if constexpr (!kPlain) {
+      if (in.dropout.drops()) kept = in.dropout.template kept<true, kTiles>(work.b, h, query, key);
     }
-  }
+    wait_products<1>();
+    hold(scores);
+    const float unit = prepare_scores<true, !kPlain>(scores, in.scoring, work.b, h, query, key);
+    wait_products<0>();
+    hold(slopes);
+    make_slopes<kPlain>(scores, slopes, unit, tiles.lse[turn.place], tiles.delta[turn.place], kept,
+                        in.dropout.factor());
+    pack<T, true>(weight_slopes, slopes);
+    pack<T, kPlain>(weights, scores, kept);
+    store_rows<Block::kRows>(tiles.slopes[turn.place][0], warp_row, weight_slopes);
+    publish_tiles();
+    begin_products();
+    Products::template multiply_sums<kQueries>(value_sums, weights, g);
+    wait_for_groups();  // all slopes are there
+    Products::template multiply_columns<Block::kRows>(
+        query_sums, tiles.slopes[turn.place][Own::row(group) / kPanel], key_columns);
+    close_products();
+    Products::template multiply_sums<kQueries>(key_sums, weight_slopes, queries);
+    close_products();
+    tiles.added[of_sums.place].wait(of_sums.phase ^ 1);
+    wait_products<1>();
+    hold(query_sums);
+    hold(value_sums);
+    hold(weights);
+    hand_over(tiles, of_sums.place, group, query_sums);
+    wait_products<0>();
+    hold(key_sums);
+    hold(weight_slopes);
+    free_place(tiles.free[turn.place]);
+    turn.advance();
+    of_sums.advance();
+  });
   const float scales[2] = {in.scoring.scale, in.scoring.scale};
-  HeadMatrices<T> to = kOfKeys ? in.to.key : in.to.query;
-  if (to.data) store_sums<kLength>(to, piece.b, piece.head, warp_row, sums, scales);
-  if constexpr (kOfKeys) {
-    const float factors[2] = {in.dropout.factor(), in.dropout.factor()};
-    if (in.to.value.data)
-      store_sums<kLength>(in.to.value, piece.b, piece.head, warp_row, value_sums, factors);
-  }
+  const float factors[2] = {in.dropout.factor(), in.dropout.factor()};
+  if (in.to.key.data)
+    store_sums<kLength>(in.to.key, work.b, work.shared_head, key, key_sums, scales);
+  if (in.to.value.data)
+    store_sums<kLength>(in.to.value, work.b, work.shared_head, key, value_sums, factors);
 }
 
 #endif
@@ -213,36 +306,62 @@ template <class T, int kLength, bool kPlain>
 __global__ void __launch_bounds__(Block::kThreads, 1)
     differentiate_by_warpgroups(BackwardOperands<T> in, const __grid_constant__ BackwardMaps maps) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-  auto& tiles = block_tiles<BackwardTiles<T, kLength>>();
+  constexpr int kQueries = kQueriesOf<kLength, kPlain>;
+  auto& tiles = block_tiles<BackwardTiles<T, kLength, kQueries>>();
   if (threadIdx.x == 0) {
-    tiles.rows_came.open(1);
+    tiles.keys_came.open(1);
     for (int i = 0; i < kStages; ++i) tiles.came[i].open(1), tiles.free[i].open(Block::kWarps);
+    for (int i = 0; i < kSumsOf<kQueries>; ++i)
+      tiles.summed[i].open(Block::kWarps), tiles.added[i].open(1);
     publish_barriers();
   }
   __syncthreads();
   begin_kernel();
-  const bool is_of_keys = static_cast<int>(blockIdx.x) < in.blocks.of_keys;
+  const Work work = work_of_block<kQueries>(in);
   if (threadIdx.x >= Block::kConsumers) {
     give_registers_but<Block::kRegistersToCopy>();
-    if (threadIdx.x != Block::kConsumers) return;
-    if (is_of_keys)
-      bring<true>(tiles, maps, in, piece_of<true>(in));
-    else
-      bring<false>(tiles, maps, in, piece_of<false>(in));
+    const int warp = (threadIdx.x - Block::kConsumers) / kWarp;
+    if (threadIdx.x % kWarp != 0) return;
+    if (warp == 0)
+      bring(tiles, maps, in, work);
+    else if (warp <= kSumsOf<kQueries>)
+      add_sums(tiles, in, work, warp - 1);
   } else {
     take_registers_up_to<Block::kRegisters>();
-    if (is_of_keys)
-      gradient_of_rows<true, kPlain>(tiles, in, piece_of<true>(in));
-    else
-      gradient_of_rows<false, kPlain>(tiles, in, piece_of<false>(in));
+    gradients_of_keys<kPlain>(tiles, in, work);
   }
 #endif
 }
 
+// Rounds queries' sums, when all blocks have added theirs. A block has a tile.
+template <class T, int kLength, int kQueries>
+__global__ void __launch_bounds__(Block::kConsumers)
+    round_query_gradient(HeadMatrices<T> to, RowStatistics statistics, const float* sums,
+                         float scale) {
+  using Own = Share<kLength, kQueries>;
+  const int query = blockIdx.x * kQueries, h = blockIdx.y, b = blockIdx.z, heads = gridDim.y;
+  const int group = threadIdx.x / kGroupThreads,
+            warp_row = threadIdx.x % kGroupThreads / kWarp * kWarpRows;
+  begin_kernel();
+  const float* const from = sums + (statistics.at(b, h, heads) + query) * kLength;
+  float own[Own::kColumns / 8][4];
+#pragma unroll
+  for (int j = 0; j < Own::kColumns / 8; ++j) {
+    const float4 x = *reinterpret_cast<const float4*>(from + Own::packet(group, j));
+    own[j][0] = x.x, own[j][1] = x.y, own[j][2] = x.z, own[j][3] = x.w;
+  }
+  to.data += Own::column(group);
+  to.features -= Own::column(group);
+  const float scales[2] = {scale, scale};
+  store_sums<Own::kColumns>(to, b, h, query + Own::row(group) + warp_row, own, scales);
+}
+
 template <class T, int kLength, bool kPlain>
 int32_t run(const dt_stream* stream, const calls::AttentionBackward& call) {
-  constexpr int64_t kBytes = tile_bytes<T>(2 * (Block::kRows + kStages * kColumns) * kLength,
-                                           2 * kStages * kColumns * sizeof(float));
+  constexpr int kQueries = kQueriesOf<kLength, kPlain>;
+  constexpr int64_t kBytes = tile_bytes<T>(
+      2 * (Block::kRows + kStages * kQueries) * kLength + kStages * Block::kRows * kQueries,
+      (kSumsOf<kQueries> * kLength + 2 * kStages) * kQueries * int64_t{sizeof(float)});
   constexpr auto kKernel = differentiate_by_warpgroups<T, kLength, kPlain>;
   if (const int32_t code = allow_shared<kKernel>(stream, kBytes)) return code;
   const dt_view &q = call.query, &k = call.key;
@@ -252,16 +371,24 @@ int32_t run(const dt_stream* stream, const calls::AttentionBackward& call) {
   if (code == DT_KERNEL_OK) code = make_map(k, &maps.key);
   if (code == DT_KERNEL_OK) code = make_map(call.value, &maps.value);
   const RowStatistics statistics(call.workspace, q);
+  const QuerySums sums(call.workspace, statistics, q, kLength);
   if (code == DT_KERNEL_OK) code = take_statistics<T>(stream, call, statistics);
   if (code != DT_KERNEL_OK) return code;
   const BackwardOperands<T> in = {Gradients<T>(call),
                                   statistics,
+                                  sums.data,
                                   Scoring(call.mask, call.scale, call.is_causal, q, k),
                                   WeightDropout(call.state, call.advance, call.p, q, k),
                                   static_cast<int>(q.sizes[1]),
                                   static_cast<int>(q.sizes[1] / k.sizes[1]),
-                                  GradientBlocks(call, Block::kRows)};
-  return launch(stream, kKernel, in.blocks.grid(call), Block::kThreads, kBytes, in, maps);
+                                  BlockOrder(q, k, kLength)};
+  code = launch(stream, kKernel, dim3(static_cast<unsigned>(in.order.blocks())), Block::kThreads,
+                kBytes, in, maps);
+  if (code != DT_KERNEL_OK || call.gquery == nullptr) return code;
+  const dim3 tiles(static_cast<unsigned>(divide_up(q.sizes[2], kQueries)),
+                   static_cast<unsigned>(q.sizes[1]), static_cast<unsigned>(q.sizes[0]));
+  return launch(stream, round_query_gradient<T, kLength, kQueries>, tiles, Block::kConsumers, 0,
+                in.to.query, statistics, sums.data, in.scoring.scale);
 }
 
 }  // namespace
@@ -273,6 +400,16 @@ int32_t attention_backward_by_warpgroups(const dt_stream* stream,
     return run<typename decltype(type)::type, decltype(length)::value, decltype(plain)::value>(
         stream, call);
   });
+}
+
+int64_t attention_backward_by_warpgroups_workspace(const dt_stream* stream,
+                                                   const calls::AttentionBackward& call) {
+  int64_t bytes = 0;
+  with_warpgroups(stream, call, [&](auto, auto length, auto) -> int32_t {
+    bytes = QuerySums(nullptr, RowStatistics(nullptr, call.query), call.query, length).bytes;
+    return DT_KERNEL_OK;
+  });
+  return bytes;
 }
 
 }  // namespace dt::cuda

@@ -90,6 +90,31 @@ __device__ __forceinline__ void copy_numbers(float* to, const float* from, int c
       : "memory");
 }
 
+// Starts to write, or to add, numbers of shared memory to those of global memory; see copy_numbers.
+// A thread waits for what it has started itself: until the numbers were read, or until all is done.
+__device__ __forceinline__ void write_numbers(float* to, const float* from, int count) {
+  const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(from));
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(shared),
+               "r"(count * static_cast<int>(sizeof(float)))
+               : "memory");
+}
+__device__ __forceinline__ void add_numbers(float* to, const float* from, int count) {
+  const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(from));
+  asm volatile(
+      "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to),
+      "r"(shared), "r"(count * static_cast<int>(sizeof(float)))
+      : "memory");
+}
+__device__ __forceinline__ void close_writes() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+__device__ __forceinline__ void wait_until_read() {
+  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+__device__ __forceinline__ void wait_until_written() {
+  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+
 #endif
 
 }  // namespace dt::cuda

@@ -26,6 +26,10 @@ SHAPES = (
     (1, 2, 2, 64, 64, 64, 32),
     (2, 4, 2, 320, 333, 72, 72),  # blocks of rows and of columns that are not full
     (1, 2, 1, 513, 200, 128, 96),
+    (1, 2, 2, 192, 260, 96, 40),
+    (1, 6, 2, 700, 900, 64, 64),
+    (2, 8, 1, 400, 170, 128, 128),
+    (1, 1, 1, 2000, 2100, 64, 64),
     (2, 4, 4, 1, 200, 64, 64),
     (2, 4, 4, 200, 1, 64, 64),
     (2, 4, 4, 1, 1, 64, 64),
@@ -43,12 +47,12 @@ def repeats(request):
     dt._ops.set_deterministic(True)
 
 
-def reference(q, k, v, g, is_causal):
+def reference(q, k, v, g, is_causal, scale=None):
     """The result and the gradients of sum(result * g), and what terms of each add up to without their signs, counted as
     often as an error of the exponents makes itself felt."""
     group = q.shape[1] // k.shape[1]
     keys, values = np.repeat(k, group, 1), np.repeat(v, group, 1)
-    scale = q.shape[-1] ** -0.5
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
     scores = scale * q @ keys.swapaxes(2, 3)
     if is_causal:
         scores = np.where(np.tril(np.ones(scores.shape[2:], bool)), scores, -np.inf)
@@ -84,9 +88,10 @@ def operands(shape, dtype, seed=0):
     return [dt.tensor(random.standard_normal(s), device="cuda").to(dtype) for s in sizes]
 
 
-def attend(q, k, v, g, is_causal):
+def attend(q, k, v, g, is_causal, scale=None):
     x = [t.detach().requires_grad_() for t in (q, k, v)]
-    y = F.scaled_dot_product_attention(*x, is_causal=is_causal, enable_gqa=q.shape[1] != k.shape[1])
+    gqa = q.shape[1] != k.shape[1]
+    y = F.scaled_dot_product_attention(*x, is_causal=is_causal, enable_gqa=gqa, scale=scale)
     return y.detach(), *dt.autograd.grad(y, x, g)
 
 
@@ -103,6 +108,17 @@ def test_attention(shape, is_causal, dtype, repeats):
         tolerance = 4 * 2.0**-bits * max(np.abs(truth).max(), 0.1)
         error = np.abs(ours.double().cpu().numpy() - truth).max()
         assert error <= tolerance, (name, error, tolerance)
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("scale", [-0.3, 0.0])
+def test_scales(scale, is_causal, repeats):
+    x = operands((1, 2, 2, 200, 190, 64, 64), dt.bfloat16)
+    found = attend(*x, is_causal, scale)
+    expected, _ = reference(*(t.double().cpu().numpy() for t in x), is_causal, scale)
+    for ours, truth in zip(found, expected):
+        tolerance = 4 * 2.0**-8 * max(np.abs(truth).max(), 0.1)
+        assert np.abs(ours.double().cpu().numpy() - truth).max() <= tolerance
 
 
 def test_own_kernels():
@@ -175,12 +191,30 @@ def test_a_single_query_with_a_mask(keys, dtype):
         q, k, v, _ = operands((2, 6, 3, 1, keys, 64, 64), getattr(dt, dtype))
 
 
+@pytest.mark.parametrize("features", [64, 128])
 @pytest.mark.parametrize("is_causal", [False, True])
-def test_it_repeats(is_causal):
-    x = operands((2, 4, 4, 2048, 2048, 64, 64), dt.bfloat16)
+def test_it_repeats(is_causal, features):
+    x = operands((2, 12, 4, 2048, 2000, features, features), dt.bfloat16)
     first = [t.clone() for t in attend(*x, is_causal)]
-    for _ in range(3):
+    for _ in range(10):
         assert all(dt.equal(a, b) for a, b in zip(first, attend(*x, is_causal)))
+
+
+def test_side_by_side():
+    """Blocks that wait for each other, of calls on several streams that share the device."""
+    sizes = ((3, 4, 2, 1500, 1700, 64, 64), (1, 9, 3, 3000, 1000, 128, 128))
+    calls = [(operands(shape, dt.bfloat16), is_causal) for shape in sizes for is_causal in (0, 1)]
+    alone = [attend(*x, bool(is_causal)) for x, is_causal in calls]
+    dt.cuda.synchronize()
+    streams = [dt.cuda.Stream() for _ in calls]
+    found = []
+    for _ in range(5):
+        for stream, (x, is_causal) in zip(streams, calls):
+            with dt.cuda.stream(stream):
+                found.append(attend(*x, bool(is_causal)))
+    dt.cuda.synchronize()
+    for i, results in enumerate(found):
+        assert all(dt.equal(a, b) for a, b in zip(results, alone[i % len(calls)]))
 
 
 def test_packed_projections(repeats):
@@ -192,6 +226,15 @@ def test_packed_projections(repeats):
     with_views = attend(*views, g, True)
     with_copies = attend(*(v.contiguous() for v in views), g, True)
     for ours, truth in zip(with_views, with_copies):
+        assert dt.allclose(ours.float(), truth.float(), rtol=0.02, atol=0.02)
+
+
+def test_rows_with_gaps(repeats):
+    """Rows of 33 elements, which are no whole packets, at multiples of 16 bytes."""
+    wide = operands((1, 2, 2, 200, 210, 40, 40), dt.bfloat16)
+    with_gaps = attend(*(x[..., :33] for x in wide), False)
+    with_copies = attend(*(x[..., :33].contiguous() for x in wide), False)
+    for ours, truth in zip(with_gaps, with_copies):
         assert dt.allclose(ours.float(), truth.float(), rtol=0.02, atol=0.02)
 
 
@@ -230,9 +273,9 @@ def test_huge_equal_scores(size, dtype):
 
 def test_captured(repeats):
     """Of a shape that is met for the first time while a graph is captured, and of one that is not."""
-    for length in (96, 112):
+    for length in (96, 112, 320):
         x = operands((2, 2, 2, length, length, 64, 64), dt.bfloat16)
-        if length == 112:
+        if length > 96:
             attend(*x, True)
         graph = dt.cuda.CUDAGraph()
         with dt.cuda.graph(graph):
