@@ -487,7 +487,7 @@ def is_of_large(c: Case) -> torch.Tensor:
 
 @documented("**Bessel's and Airy's functions**")
 def _(c: Case) -> bool:
-    called = re.search(r"\big?amma(inc)?c?_?\(", c.statement) is not None
+    called = re.search(r"\bi?gamma(inc)?c?_?\(", c.statement) is not None
     if not called or c.aspect != "values":
         return False
     ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))

@@ -8,7 +8,7 @@ import re
 import torch
 from oracle import is_older
 
-from .case import Case, documented, is_derivative
+from .case import UNUSED, Case, documented, is_derivative
 
 PAGE = "the tests compare with PyTorch 2.13"
 
@@ -36,11 +36,15 @@ def _(c: Case) -> bool:
     return both and c.only_theirs_raises(sentence) and is_older(torch)
 
 
-# 2.11's first derivative at a singular matrix has no graph here, and one of zeros there.
+# 2.11's first derivative at a singular matrix, or of a single element, has no graph here, and one of zeros there.
 @documented(PAGE)
 def _(c: Case) -> bool:
-    derived = c.aspect == "requires_grad" and c.passes(r"(linalg\.)?(slog|log)?det")
-    return derived and str(c.difference.theirs) == "True" and is_older(torch)
+    if not is_older(torch) or not c.passes(r"(linalg\.)?(slog|log)?det"):
+        return False
+    outside = c.aspect == "requires_grad" and str(c.difference.theirs) == "True"
+    zeros = isinstance(c.theirs, torch.Tensor) and not c.theirs.any()
+    none = c.aspect == "type" and c.difference.ours == "None" and zeros
+    return outside or none or c.only_ours_raises(f"{UNUSED}|does not require grad")
 
 
 # 2.11 takes integers for the mean of nothing.

@@ -125,3 +125,15 @@ x4.backward()
 @pytest.mark.parametrize("program", [pytest.param(p, id=name) for name, p in FOUND.items()])
 def test_found(program):
     assert compare(program, Settings(errors="type")) is None
+
+
+BESSEL = ("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "airy_ai")
+MODIFIED = ("i1", "modified_bessel_i0", "modified_bessel_i1")
+
+
+@pytest.mark.parametrize("name", BESSEL + MODIFIED)
+def test_bessel_functions(name):
+    """Where PyTorch's have few digits, at infinity, and before they overflow."""
+    line = "t.linspace(-20, 20, 81, dtype=t.float64)"
+    for x in (line, f"t.cat([{line}, t.tensor([t.inf])])", "t.tensor([88.0, 89.0, 91.0, -91.0])"):
+        assert compare(f"x1 = {x}\nx2 = t.special.{name}(x1)") is None

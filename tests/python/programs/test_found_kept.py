@@ -423,6 +423,11 @@ x3 = t.nn.functional.cross_entropy(x2, t.tensor([0, 0]))
 x2.detach_()
 t.autograd.backward([x3, x1.square().sum()], create_graph=True)
 """,
+    "the slope of the determinant of an element does not lead to it": """
+x1, x2 = t.ones(1, 1, requires_grad=True), t.ones((), requires_grad=True)
+x3, = t.autograd.grad(x1.det() * x2, x1, create_graph=True)
+x4 = t.autograd.grad(x3.sum(), [x1, x2], allow_unused=True)
+""",
 }
 
 

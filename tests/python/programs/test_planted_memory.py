@@ -360,6 +360,13 @@ x1 = t.tensor([t.inf, 0.5])
 x2 = t.special.i1(x1 * t.fault(1.0, t.nan))
 """,
     ),
+    "a Bessel function has fewer digits than PyTorch's": (
+        "values",
+        """
+x1 = t.tensor([0.5, 7.5], dtype=t.float64)
+x2 = t.special.bessel_j0(x1 * t.fault(1.0, 1.0001))
+""",
+    ),
     "the slope of a Bessel function is doubled beside NaN": (
         "values",
         """
