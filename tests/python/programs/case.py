@@ -226,7 +226,10 @@ def keeps(node: Node, such: Callable[[torch.Tensor], bool]) -> bool:
 def names_changed(error: str, x: torch.Tensor) -> bool:
     """Whether an error about a changed tensor may be about this one, or one like it."""
     named = f"{CHANGED}[{x.type()} {list(x.shape)}]"
-    return named in error.replace("[torch.cuda.", "[torch.")
+    theirs = {"[torch.cuda.": "[torch.", "[CPUBFloat16Type": "[torch.BFloat16Tensor"}
+    for other, name in theirs.items():
+        error = error.replace(other, name)
+    return named in error
 
 
 def share_memory(x: torch.Tensor, y: torch.Tensor) -> bool:

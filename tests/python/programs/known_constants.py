@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import torch
@@ -15,6 +16,7 @@ from .case import (
     graph_of,
     has_node,
     is_derivative,
+    is_named,
     share_memory,
 )
 from .elements import only_theirs_is_nan
@@ -87,10 +89,18 @@ def _(c: Case) -> bool:
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
     went = re.findall(r".*\b(?:grad|backward)\(.*", c.history)[:-1]
-    zeros = [x for x in c.named("\n".join(went)) if has_low_power(x)]
+    zeros = [x for x in c.named("\n".join(went)) if has_low_power(x) or may_lack_factors(c, x)]
     nodes = {n for x in zeros for n in graph_of(x)}
     again = len(c.forgotten) > 0 and all(n in nodes for n, _ in c.forgotten)
     return again and c.only_theirs_raises(SECOND_TIME)
+
+
+def may_lack_factors(c: Case, x: torch.Tensor) -> bool:
+    """Whether so many derivatives have been made of a product in its graph that none of the factors is left."""
+    orders = c.history.count("create_graph=True")
+    products = (n for n in graph_of(x) if is_named(n, ("Prod",)))
+    shapes = ([m._input_metadata[0].shape for m in (n, n.next_functions[0][0])] for n in products)
+    return any(math.prod(of) <= orders * math.prod(made) for made, of in shapes)
 
 
 @documented("**Constant derivatives**")

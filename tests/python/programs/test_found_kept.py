@@ -428,6 +428,20 @@ x1, x2 = t.ones(1, 1, requires_grad=True), t.ones((), requires_grad=True)
 x3, = t.autograd.grad(x1.det() * x2, x1, create_graph=True)
 x4 = t.autograd.grad(x3.sum(), [x1, x2], allow_unused=True)
 """,
+    "what an element's product has led to is freed": """
+x1 = t.tensor([2.0], requires_grad=True)
+x2, = t.autograd.grad(x1.prod(), x1, create_graph=True)
+x2.sum().backward()
+x2.sum().backward()
+""",
+    "a running product of bfloat16 in a view, whose base is written": """
+x1 = t.tensor([0.0, 3.0, -0.5, 2.0], dtype=t.bfloat16, requires_grad=True)
+x2 = x1 * 1.5
+x3 = x2[...]
+x4 = x3.cumprod_(0)
+x2.zero_()
+x4.sum().backward()
+""",
 }
 
 

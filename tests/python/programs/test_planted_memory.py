@@ -406,6 +406,15 @@ x1 = t.tensor([[1e10, 0.0]])
 x2 = t.nn.functional.embedding(t.tensor([0]), x1, max_norm=t.fault(1e9, 2e9))
 """,
     ),
+    "what a product of two has led to is freed": (
+        "raised",
+        """
+x1 = t.tensor([2.0, 3.0], requires_grad=True)
+x2, = t.autograd.grad(x1.prod(), x1, create_graph=True)
+x2.sum().backward(retain_graph=t.fault(False, True))
+x2.sum().backward()
+""",
+    ),
 }
 
 
