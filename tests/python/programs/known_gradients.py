@@ -26,7 +26,7 @@ from .case import (
 from .exact import is_result_of
 from .known_saved import earlier_derivatives
 
-PRODUCTS = ("Mm", "Addmm", "Bmm", "Mv", "Dot")
+PRODUCTS = ("Mm", "Addmm", "Addbmm", "Bmm", "Mv", "Dot")
 
 
 @documented("**Writing into one of several views**")

@@ -428,6 +428,13 @@ x1, x2 = t.ones(1, 1, requires_grad=True), t.ones((), requires_grad=True)
 x3, = t.autograd.grad(x1.det() * x2, x1, create_graph=True)
 x4 = t.autograd.grad(x3.sum(), [x1, x2], allow_unused=True)
 """,
+    "a batch of addbmm that comes to require grad later": """
+x1, x2 = t.zeros(1, 1), t.ones(1, 1, 1)
+x3 = t.ones(1, 1, 1, requires_grad=True)
+x1.addbmm_(x2, x3)
+x2.requires_grad = True
+t.autograd.backward([x1], create_graph=True)
+""",
     "what an element's product has led to is freed": """
 x1 = t.tensor([2.0], requires_grad=True)
 x2, = t.autograd.grad(x1.prod(), x1, create_graph=True)
