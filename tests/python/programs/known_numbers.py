@@ -233,8 +233,11 @@ def _(c: Case) -> bool:
         most = float(given[0].clamp_min(0).nan_to_num().sum())
     elif "prod(" in c.statement:
         most = log_of_product(given[0])
-    elif c.derives("Prod", "Cumprod"):
-        most = max(map(log_of_product, operands_within(c)))
+    elif c.derives("Prod", "Cumprod") or (
+        "cumprod_(" in c.history and c.derives("torch::autograd::CopySlices")
+    ):
+        given = operands_within(c)
+        most = max(map(log_of_product, given)) + math.log(max([1, *map(largest, given)]))
     elif re.search(rf"{PRODUCT}|bilinear\(|Bilinear\(|var\(|std\(", c.called):
         most = 2 * math.log(max([1, *map(largest, given)]))
     elif re.search(r"\bconv(_transpose)?\dd\(|Conv(Transpose)?\dd\(", c.called):

@@ -173,7 +173,8 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
             adds = node._saved_reduce in ("sum", "mean")
             return adds and (what != "index" or (node._saved_include_self and not used[1]))
         case "ProdBackward0" | "ProdBackward1" if what == "self":  # ours is the converted copy
-            return dtype_at(node) != dtype_at(node.next_functions[0][0])
+            given = node.next_functions[0][0]
+            return dtype_at(node) != dtype_at(given) or not given._input_metadata[0].shape
     return re.fullmatch(KEPT_BY_PYTORCH_ALONE.get(node.name(), ""), what) is not None
 
 

@@ -119,6 +119,26 @@ x3 = t.full((3, 5), -1e30, requires_grad=True)
 x4 = t.nn.functional.cross_entropy(x3, t.tensor([0, 1, 4]), label_smoothing=0.1)
 x4.backward()
 """,
+    "infinite gradients of running products of 0, which are written into a view": """
+x1 = t.tensor([0.0, 2.0, 2.0], requires_grad=True)
+x2 = x1 * 1.5
+x3 = x2[...]
+x3.cumprod_(0)
+x3.backward(t.full((3,), t.inf))
+""",
+    "the slope of running products that were 0 and NaN": """
+x1 = t.tensor([1e-10, t.nan, 0.0], dtype=t.float64, requires_grad=True)
+x2 = x1 * 1.5
+x3 = x2[...]
+x3.cumprod_(0)
+x4, = t.autograd.grad((x3 * x2).sum(), x2, create_graph=True)
+x4.sum().backward()
+""",
+    "a gradient of a product that overflows beside zeros, of bfloat16": """
+x1 = t.tensor([[1e30, 2.0], [0.0, 0.0]], requires_grad=True)
+x2 = x1.prod(dtype=t.bfloat16)
+x3, = t.autograd.grad(x2 * 1e30, x1, create_graph=True)
+""",
 }
 
 

@@ -449,6 +449,14 @@ x4 = x3.cumprod_(0)
 x2.zero_()
 x4.sum().backward()
 """,
+    "a number whose product was taken is written": """
+x1 = t.tensor(2.0, requires_grad=True)
+x2 = x1 * 1.5
+x3, x4 = x2.prod(), x2.prod(0)
+x2.zero_()
+x3.backward()
+x4.backward()
+""",
 }
 
 
