@@ -1,12 +1,14 @@
 // Gradients of attention by instructions of Hopper. A block has 128 keys, 64 for each of two
 // warpgroups, and meets one tile of queries after the other; one thread lets the copy engine bring
-// them. Weights and slopes of scores are known once: gradients of keys and values are summed in
-// registers, and what the block has for those of the tile's queries is added in memory.
+// them. Each score is made once. In the words of arXiv 2205.14135, with keys as rows: `scores` are
+// S^T and then P^T, `slopes` dP^T and then dS^T, of which `weights` and `weight_slopes` are the
+// rounded ones; `value_sums` and `key_sums` are dV and dK, which stay in registers, and
+// `query_sums` is what the block has for the tile's dQ. That is added in memory.
 //
 // Blocks add to a tile one after the other, each in its turn, so that the result is the same every
 // time: in a triangle beginning with the block that meets this tile first, and all blocks go on
 // together; else in the order of their keys, and each block follows a tile behind the one before. A
-// block waits only for such with smaller numbers, which a device places first.
+// block waits only for such with smaller numbers, which devices are seen to place first.
 #include "kernels/cuda/attention_backward.cuh"
 #include "kernels/cuda/attention_warpgroups.cuh"
 #include "kernels/cuda/attention_warpgroups.h"
@@ -24,7 +26,8 @@ constexpr int kQueriesOf = kLength == 64 && kPlain ? 128 : 64;
 template <int kQueries>
 constexpr int kSumsOf = kQueries == 64 ? 2 : 1;
 
-// What a group has of a tile's sums of queries: its half of the rows, or of the columns.
+// What a group has of a tile's sums of queries: its half of the rows, or of the columns where there
+// are no more rows than one product makes.
 template <int kLength, int kQueries>
 struct Share {
   static constexpr bool kOfRows = kQueries == Block::kRows;
@@ -52,19 +55,24 @@ struct QuerySums {
   }
 };
 
-// How blocks are dealt out: some heads at a time, whose operands stay in the cache meanwhile.
+// How blocks are dealt out: some heads at a time, whose operands stay in the cache meanwhile, but
+// as many as have a tile of queries for each multiprocessor: blocks beyond these would wait for
+// turns.
 struct BlockOrder {
   int per_head, heads, all_heads, together;  // heads of keys
 
-  BlockOrder(const dt_view& query, const dt_view& key, int length)
+  BlockOrder(const dt_view& query, const dt_view& key, int length, int queries, int processors)
       : per_head(static_cast<int>(divide_up(key.sizes[2], Block::kRows))),
         heads(static_cast<int>(key.sizes[1])),
         all_heads(static_cast<int>(key.sizes[0] * key.sizes[1])) {
     constexpr int64_t kCached = int64_t{32} << 20;
     const int64_t group = query.sizes[1] / key.sizes[1];
+    // Two bytes for each operand of theirs, and four for the queries' sums.
     const int64_t bytes = (query.sizes[2] * group * 8 + key.sizes[2] * 4) * length;
+    const int64_t tiles = group * divide_up(query.sizes[2], queries);
+    const int64_t heads_of_tiles = divide_up(processors, tiles);
     together =
-        static_cast<int>(std::max<int64_t>(1, std::min<int64_t>(all_heads, kCached / bytes)));
+        static_cast<int>(std::min<int64_t>(all_heads, std::max(kCached / bytes, heads_of_tiles)));
   }
   int blocks() const { return per_head * all_heads; }
 };
@@ -195,8 +203,8 @@ __device__ __forceinline__ void add_sums(BackwardTiles<T, kLength, kQueries>& ti
   });
 }
 
-// Makes weights of scores, which are times `unit` in units of log2(e), and gradients of the scores
-// of those of the weights. Rows are keys.
+// P = exp2(S * unit - lse), since scores are in units of log2(e), and dS = P * (dP - delta). Rows
+// are keys.
 template <bool kPlain, int kTiles>
 __device__ __forceinline__ void make_slopes(float (&scores)[kTiles][4], float (&slopes)[kTiles][4],
                                             float unit, const float* lse, const float* delta,
@@ -374,14 +382,15 @@ int32_t run(const dt_stream* stream, const calls::AttentionBackward& call) {
   const QuerySums sums(call.workspace, statistics, q, kLength);
   if (code == DT_KERNEL_OK) code = take_statistics<T>(stream, call, statistics);
   if (code != DT_KERNEL_OK) return code;
-  const BackwardOperands<T> in = {Gradients<T>(call),
-                                  statistics,
-                                  sums.data,
-                                  Scoring(call.mask, call.scale, call.is_causal, q, k),
-                                  WeightDropout(call.state, call.advance, call.p, q, k),
-                                  static_cast<int>(q.sizes[1]),
-                                  static_cast<int>(q.sizes[1] / k.sizes[1]),
-                                  BlockOrder(q, k, kLength)};
+  const BackwardOperands<T> in = {
+      Gradients<T>(call),
+      statistics,
+      sums.data,
+      Scoring(call.mask, call.scale, call.is_causal, q, k),
+      WeightDropout(call.state, call.advance, call.p, q, k),
+      static_cast<int>(q.sizes[1]),
+      static_cast<int>(q.sizes[1] / k.sizes[1]),
+      BlockOrder(q, k, kLength, kQueries, multiprocessors(stream->device))};
   code = launch(stream, kKernel, dim3(static_cast<unsigned>(in.order.blocks())), Block::kThreads,
                 kBytes, in, maps);
   if (code != DT_KERNEL_OK || call.gquery == nullptr) return code;
