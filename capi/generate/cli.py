@@ -40,7 +40,7 @@ from . import (
     shim,
     table,
 )
-from .model import SchemaError
+from .model import Schema, SchemaError
 from .text import GENERATED
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -105,15 +105,21 @@ def stale(files: dict[str, str]) -> list[str]:
     ]
 
 
+def load(folder: pathlib.Path, released: str, version: str) -> Schema:
+    """The schema of a folder, which keeps what was released."""
+    model = schema.load(folder)
+    check.check(model)
+    abi.check_released(model, released, version)
+    return model
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="capi/generate", description=__doc__)
     parser.add_argument("--check", action="store_true", help="fail if a committed file is stale")
     parser.add_argument("--release", action="store_true", help="promise what the ABI is")
     arguments = parser.parse_args()
     try:
-        model = schema.load(ROOT / "capi" / "schema")
-        check.check(model)
-        abi.check_released(model, RELEASED.read_text(), header.version())
+        model = load(ROOT / "capi" / "schema", RELEASED.read_text(), header.version())
         if arguments.release:
             RELEASED.write_text(abi.release(model, header.version()))
         files = outputs(model)
