@@ -125,8 +125,8 @@ def is_within_noise(c: Case, overflowing: bool = False) -> bool:
     ours, theirs = (numbers_of(t) for t in (c.difference.ours, c.difference.theirs))
     moved, told = torch.zeros_like(theirs), torch.zeros_like(theirs)
     of_other_kind = torch.zeros_like(theirs, dtype=torch.bool)
-    most = torch.finfo(c.theirs.dtype).max
-    lost = is_of_other_kind(ours, theirs) | ~beyond_tolerance(c)  # how far these move nobody asks
+    most, differs = torch.finfo(c.theirs.dtype).max, beyond_tolerance(c)
+    lost = is_of_other_kind(ours, theirs) | ~differs  # how far these move nobody asks
     for seed in range(MOST_SAMPLES):
         with _Noise(seed):
             other = result_of(c.history, c.difference.place)
@@ -137,12 +137,14 @@ def is_within_noise(c: Case, overflowing: bool = False) -> bool:
         if overflowing:
             other = other.clamp(-most, most)
         moved = torch.maximum(moved, (other - theirs).abs().nan_to_num(0, 0, 0))
+        beyond = (ours - theirs).abs() > LEEWAY * moved
+        beyond = torch.where(is_of_other_kind(ours, theirs), ~of_other_kind, beyond)
+        if not (differs & beyond).any():
+            return True  # and stays so, whatever further samples are
         told += lost | ~is_of_other_kind(other, theirs)
         if told.min() >= SAMPLES:
             break
-    beyond = (ours - theirs).abs() > LEEWAY * moved
-    beyond = torch.where(is_of_other_kind(ours, theirs), ~of_other_kind, beyond)
-    return not bool((beyond_tolerance(c) & beyond).any())
+    return False
 
 
 def is_of_other_kind(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
