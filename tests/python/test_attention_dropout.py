@@ -3,12 +3,10 @@ draws for a matrix of all weights, so that PyTorch, in float64, is given what th
 
 import math
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import dumbtorch as dt
 import numpy as np
+import processors
 import pytest
 
 F = dt.nn.functional
@@ -164,18 +162,11 @@ def test_threads(threads, count, dtype):
 
 
 @pytest.mark.skipif(DEVICE != "cpu", reason="of processors")
-@pytest.mark.parametrize("isa", ("v2", "v3", "v4-no-amx"))
+@processors.others("v2", "v3", "v4-no-amx")
 def test_other_instructions(isa):
     """The same weights are dropped, by kernels and, with the oldest, by what they are composed of."""
-    needed = {"v2": "sse4_2", "v3": "avx512f", "v4-no-amx": "amx_bf16"}[isa]
-    if needed not in Path("/proc/cpuinfo").read_text():
-        pytest.skip("the tests above take this way, or none")
     chosen = "by_itself or (are_dropped and bfloat16)"
-    tests = [sys.executable, "-m", "pytest", __file__, "-k", chosen]
-    done = subprocess.run(
-        tests, env=os.environ | {"DT_CPU_ISA": isa}, capture_output=True, text=True
-    )
-    assert done.returncode == 0 and " passed" in done.stdout, done.stdout
+    assert " passed" in processors.run_tests(isa, __file__, chosen)
 
 
 @pytest.mark.skipif(DEVICE != "cpu", reason="a GPU's tests have it")

@@ -5,10 +5,10 @@ import math
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import dumbtorch as dt
 import numpy as np
+import processors
 import pytest
 
 DEVICE = os.environ.get("DT_TEST_DEVICE", "cpu")
@@ -97,17 +97,10 @@ def test_odd_features_of_bfloat16(torch, lengths, features, is_causal):
 
 
 @pytest.mark.skipif(DEVICE != "cpu", reason="of processors")
-@pytest.mark.parametrize("isa", ("v3", "v4-no-amx"))
+@processors.others("v3", "v4-no-amx")
 def test_bfloat16_with_other_instructions(isa):
     """As floats, and in vectors where this processor has tiles."""
-    needed = {"v3": "avx2", "v4-no-amx": "amx_bf16"}[isa]
-    if needed not in Path("/proc/cpuinfo").read_text():
-        pytest.skip("the tests above take this way, or none")
-    tests = [sys.executable, "-m", "pytest", __file__, "-k", "bfloat16 and not other"]
-    done = subprocess.run(
-        tests, env=os.environ | {"DT_CPU_ISA": isa}, capture_output=True, text=True
-    )
-    assert done.returncode == 0 and " passed" in done.stdout, done.stdout
+    assert " passed" in processors.run_tests(isa, __file__, "bfloat16 and not other")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

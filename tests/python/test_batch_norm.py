@@ -1,11 +1,8 @@
 """BatchNorm1d and BatchNorm2d as modules: their running statistics, in every setting."""
 
-import os
-import subprocess
-import sys
-
 import dumbtorch as dt
 import numpy as np
+import processors
 import pytest
 
 SHAPES = {"BatchNorm1d": [(6, 3), (4, 3, 5)], "BatchNorm2d": [(4, 3, 2, 5)]}
@@ -251,14 +248,10 @@ def test_a_gradient_of_norm_and_relu_is_flat_in_the_bias(both, same, activation,
     same(*both(run))
 
 
-@pytest.mark.parametrize("isa", ("v2", "v3"))
+@processors.others("v2", "v3")
 def test_norm_and_relu_on_other_processors(torch, isa):
-    tests = [sys.executable, "-m", "pytest", __file__, "-k", "test_norm_and_relu and not other"]
-    done = subprocess.run(
-        tests, env=os.environ | {"DT_CPU_ISA": isa}, capture_output=True, text=True
-    )
-    passed = f"{16 * len(IMAGES)} passed"
-    assert done.returncode == 0 and passed in done.stdout, done.stdout
+    printed = processors.run_tests(isa, __file__, "test_norm_and_relu and not other")
+    assert f"{16 * len(IMAGES)} passed" in printed
 
 
 @pytest.mark.parametrize("shape", ((8, 16, 5, 5), (5, 24, 19, 21)))
@@ -405,13 +398,10 @@ def test_narrow_images(shape, order, training, dtype):
         )
 
 
-@pytest.mark.parametrize("isa", ("v2", "v3"))
+@processors.others("v2", "v3")
 def test_narrow_images_on_other_processors(torch, isa):
-    tests = [sys.executable, "-m", "pytest", __file__, "-k", "test_narrow_images and not other"]
-    done = subprocess.run(
-        tests, env=os.environ | {"DT_CPU_ISA": isa}, capture_output=True, text=True
-    )
-    assert done.returncode == 0 and f"{16 * len(NARROW)} passed" in done.stdout, done.stdout
+    printed = processors.run_tests(isa, __file__, "test_narrow_images and not other")
+    assert f"{16 * len(NARROW)} passed" in printed
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

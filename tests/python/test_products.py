@@ -1,13 +1,9 @@
 """Matrix products and convolutions of sizes that reach every way of computing them, against the same in float64; and
 the same bits at any number of threads."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import dumbtorch as dt
 import numpy as np
+import processors
 import pytest
 
 THREADS = 3
@@ -122,18 +118,11 @@ def test_matmul_of_bfloat16_in_any_order_of_memory():
     assert np.allclose((x @ y).double().numpy(), truth.numpy(), rtol=2.0**-8, atol=1e-4)
 
 
-@pytest.mark.parametrize("isa", ("v3", "v4-no-amx"))
+@processors.others("v3", "v4-no-amx")
 def test_matmul_of_bfloat16_with_other_instructions(isa):
     """The tests above, where other processors' ways are taken: without tiles, and as floats."""
-    if "amx_bf16" not in Path("/proc/cpuinfo").read_text():
-        pytest.skip("this processor has no tiles to leave out")
-    tests = [sys.executable, "-m", "pytest", __file__, "-k", "of_bfloat16 and not other"]
-    done = subprocess.run(
-        tests, env=os.environ | {"DT_CPU_ISA": isa}, capture_output=True, text=True
-    )
-    assert (
-        done.returncode == 0 and f"{len(BRAIN_SHAPES) * len(ORDERS) + 1} passed" in done.stdout
-    ), done.stdout
+    printed = processors.run_tests(isa, __file__, "of_bfloat16 and not other")
+    assert f"{len(BRAIN_SHAPES) * len(ORDERS) + 1} passed" in printed
 
 
 def test_matmul_spreads_what_is_not_finite():

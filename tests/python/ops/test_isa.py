@@ -1,12 +1,11 @@
-"""The rows under each instruction set, in a process of its own: values, in-place twins and first
+"""The rows under each older instruction set, in a process of its own: values, in-place twins and first
 gradients against PyTorch, contiguous and in one other layout per row. (The other tests of this
 folder run the best set that there is.)"""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
+import processors
 import pytest
 
 pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
@@ -78,33 +77,10 @@ def check_in_place(row, dtype):
         assert_close(ours, theirs, row, f"{dtype}, in place")
 
 
-def supported(isa: str) -> bool:
-    flags = Path("/proc/cpuinfo").read_text()
-    return {"v2": " sse4_2", "v3": " avx2", "v4": " avx512vl"}[isa] in flags
-
-
-@pytest.mark.parametrize("isa", ["v2", "v3", "v4"])
+@processors.others("v2", "v3")
 def test_rows(isa):
-    if not supported(isa):
-        pytest.skip(f"this processor has no x86-64-{isa}")
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-X",
-            "faulthandler",
-            "-W",
-            "ignore",
-            "-c",
-            RUNNER,
-            *map(str, Path(__file__).parents[:2]),
-        ],
-        env=os.environ | {"DT_CPU_ISA": isa},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout.split()[0]) > 500
+    printed = processors.run(isa, "-W", "ignore", "-c", RUNNER, *Path(__file__).parents[:2])
+    assert int(printed.split()[0]) > 500
 
 
 NARROW_SUMS = """
@@ -121,15 +97,8 @@ for rows in (1, 2, 7, 8, 9, 16, 19):
 """
 
 
-@pytest.mark.parametrize("isa", ["v2", "v3", "v4"])
+@pytest.mark.parametrize(
+    "isa", [isa for isa in ("v2", "v3", "v4") if isa in processors.supported()]
+)
 def test_sums_of_narrow_floats(isa):
-    if not supported(isa):
-        pytest.skip(f"this processor has no x86-64-{isa}")
-    done = subprocess.run(
-        [sys.executable, "-c", NARROW_SUMS],
-        env=os.environ | {"DT_CPU_ISA": isa},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
+    processors.run(isa, "-c", NARROW_SUMS)
