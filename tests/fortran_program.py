@@ -17,15 +17,15 @@ ODDITIES = "uninitialized maybe-uninitialized function-elimination unused-dummy-
 
 
 @functools.cache
-def program(*sources: Path, flags: str = "-O1") -> Path:
-    """The program of the last source."""
+def program(*sources: Path, flags: str = "-O1", own: str = "") -> Path:
+    """The program of the last source; it has flags of its own beside those of the module."""
     folder, strict = BUILD / f"fortran{flags.replace('=', '-')}", f"{flags} {STRICT}"
     fortran = " -Wno-".join([strict, *ODDITIES])
     run("make", "-C", "wrappers/fortran", f"OUT={folder}", f"CFLAGS={strict}", f"FFLAGS={fortran}")
     out = folder / sources[-1].stem
     compiler = f"gfortran -std=f2018 -ffree-line-length-none -fopenmp {fortran} -J{folder}".split()
     libraries = f"-L{folder} -ldumbtorch_fortran {LIBRARY} -ldumbtorch".split()
-    run(*compiler, *sources, "-o", out, *libraries)
+    run(*compiler, *own.split(), *sources, "-o", out, *libraries)
     return out
 
 
