@@ -91,7 +91,7 @@ def test_legacy_modules_that_are_cut_off(torch):
             dt.load(io.BytesIO(content[:end]), weights_only=False)
 
 
-TOWER = b")" + b"\x85" * 1000000  # of tuples, whose hash ends the process
+TOWER = b")" + b"\x85" * 300000  # of tuples, whose hash ends the process
 
 
 def test_legacy_storages_whose_names_are_towers(torch):

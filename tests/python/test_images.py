@@ -37,7 +37,7 @@ def agree(torch):
 
 
 # The last sizes give every thread several elements.
-SIZES = [(2, 3, 7, 9), (1, 1, 5, 4), (3, 8, 40, 33), (16, 64, 64, 64)]
+SIZES = [(2, 3, 7, 9), (1, 1, 5, 4), (3, 8, 40, 33), (4, 64, 64, 64)]
 
 
 @on_both
