@@ -2,12 +2,19 @@
 
 import gc
 import os
+import sys
 from collections import Counter
 
 import pytest
 
 # For PyTorch, also of processes that tests begin: waiting for a second thread takes longer than what it would do.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Nor do these compile the package again, each of some hundred: that takes longer than the rest of the import.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+# Of tests/python: few tests that take long each. All that compiles or trains lies elsewhere.
+LONG = tuple(f"tests/python/{name}" for name in ("ops/test_isa", "programs/", "samples/"))
 
 try:
     from xdist.scheduler import LoadFileScheduling
@@ -19,15 +26,16 @@ class ByFile(LoadFileScheduling):
     """A file's tests go to one process. What is left of its files is kept as such: xdist looks through all that it has
     given away after each of a hundred thousand tests, and for each of them through the list of all.
 
-    Files go by their number of tests, but first come those that compile, or train: a few tests that take minutes, which
-    one process would be left alone with at the end."""
+    Files go by their number of tests, but first come those whose tests are few and long: at the end one process would be
+    left alone with them."""
 
     def add_node_collection(self, node, collection):
         sizes = Counter(map(self._split_scope, collection))
 
         def turn(nodeid):
             file = self._split_scope(nodeid)
-            return file.startswith("tests/python/"), -sizes[file], file
+            short = file.startswith("tests/python/") and not file.startswith(LONG)
+            return short, -sizes[file], file
 
         super().add_node_collection(node, sorted(collection, key=turn))
         self.config.option.loadscopereorder = False  # xdist would count them again
