@@ -79,8 +79,8 @@ if(NOT DEFINED CACHE{DT_CCACHE})
 endif()
 # What one checkout has compiled serves another: ccache takes paths relative to the checkout (those
 # within files that join several are so from CMake 4.0 on), and keeps precompiled headers too, so
-# that all have the same bytes. What a file includes it learns from the compiler, and so preprocesses
-# nothing first.
+# that all have the same bytes. What a file includes it learns from the compiler, and so
+# preprocesses nothing first.
 if(DT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_DEPEND=1
       CCACHE_SLOPPINESS=pch_defines,time_macros ${DT_CCACHE})

@@ -26,8 +26,8 @@ class ByFile(LoadFileScheduling):
     """A file's tests go to one process. What is left of its files is kept as such: xdist looks through all that it has
     given away after each of a hundred thousand tests, and for each of them through the list of all.
 
-    Files go by their number of tests, but first come those whose tests are few and long: at the end one process would be
-    left alone with them."""
+    Files go by their number of tests, but first come those whose tests are few and long, with which one process would
+    be left alone at the end."""
 
     def add_node_collection(self, node, collection):
         sizes = Counter(map(self._split_scope, collection))
