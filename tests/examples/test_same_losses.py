@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from building import BUILD, LIBRARY, ROOT
+from building import BUILD, ROOT
+from go.test_go import LINKED
 
 FASHION = Path(os.environ.get("DATA") or "/usr/share/datasets/fashion-mnist")
 DEVICE = os.environ.get("DT_TEST_DEVICE", "cpu")
@@ -31,10 +32,7 @@ def programs(name: str) -> dict[str, list[str]]:
 
 
 def output(language: str, command: list[str], *arguments: object) -> str:
-    environment = os.environ | {
-        "LUA_CPATH": f"{BUILD}/{language}/?.so;;",
-        "CGO_LDFLAGS": LIBRARY,
-    }
+    environment = os.environ | {"LUA_CPATH": f"{BUILD}/{language}/?.so;;"} | LINKED
     result = subprocess.run(
         [*command, *map(str, arguments)], capture_output=True, text=True, env=environment
     )
