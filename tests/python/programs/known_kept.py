@@ -19,6 +19,7 @@ from .case import (
     names_changed,
     share_memory,
 )
+from .exact import converted, is_result_of
 from .known_memory import is_written
 from .known_saved import KEEPS, earlier_derivatives, is_kept_by_pytorch_alone, reported
 
@@ -282,3 +283,14 @@ def _(c: Case) -> bool:
     channels = re.search(r"local_response_norm\(|LocalResponseNorm\(", c.history) is not None
     steps = {n.name() for n, _ in others} <= {"DivBackward0", "MulBackward0", "PowBackward0"}
     return number or (channels and steps and "create_graph=True" in c.history)
+
+
+# Of a copy in the dtype that is asked for, which is all that a gradient is made of.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    program = c.history
+    for dtype in set(re.findall(r"\b(?:cum)?prod\(.*\bdtype=(t\.\w+)", program)):
+        products = rf"\b(cum)?prod\(.*\bdtype={re.escape(dtype)}"
+        case = dataclasses.replace(c, history=program)
+        program = converted(case, products, torch.is_floating_point, f"to({dtype})")
+    return is_derivative(c) and is_result_of(c, program)

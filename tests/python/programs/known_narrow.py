@@ -12,7 +12,7 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from .case import Case, documented, is_derivative
-from .elements import all_that_differ, only_theirs_is_nan
+from .elements import all_that_differ, only_the_infinite_differs, only_theirs_is_nan
 from .exact import converted, is_result_of
 
 PAGE = "**float16 and bfloat16**"
@@ -108,6 +108,16 @@ def convert_state(optimizer: torch.optim.Optimizer, p: torch.Tensor, dtype: torc
     for name, x in state.items():
         if isinstance(x, torch.Tensor) and x.shape == p.shape and name != "step":
             state[name] = x.to(dtype)
+
+
+# Terms are not rounded to the dtype of their sum.
+@documented(PAGE)
+def _(c: Case) -> bool:
+    sums = re.search(r"\b((nan)?(sum|mean)|cumsum|\w*norm)\(.*\bdtype=", c.statement) is not None
+    if not sums or not only_the_infinite_differs(c) or not is_narrow(c.theirs):
+        return False
+    largest = torch.finfo(c.theirs.dtype).max
+    return any(bool((x.abs() > largest).any()) for x in c.used if x is not c.theirs)
 
 
 # A number divided by a tensor is the number times the reciprocal, whose square overflows.

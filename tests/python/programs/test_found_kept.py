@@ -457,6 +457,13 @@ x2.zero_()
 x3.backward()
 x4.backward()
 """,
+    "what was converted before a product gets other elements": """
+x1 = t.tensor([1.0, 3.0, 0.5], dtype=t.float64, requires_grad=True)
+x2 = x1 * 1
+x3 = x2.prod(dtype=t.float32)
+x2.data = x2.detach() * 2
+x3.backward()
+""",
 }
 
 

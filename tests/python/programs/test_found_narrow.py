@@ -386,6 +386,19 @@ x3, x4 = t.autograd.grad(x2.square().sum(), [x1, x2], create_graph=True)
 x5, = t.autograd.grad(x3.sum(), [x2], create_graph=True)
 x6, = t.autograd.grad(x5.sum(), [x1])
 """,
+    "factors that vanish in the dtype of their products": """
+x1 = t.tensor([-0.5, 3.0, 1e-10, 2.0], dtype=t.bfloat16, requires_grad=True)
+x2 = x1.cumprod(0, dtype=t.float16)
+x2.sum().backward()
+""",
+    "terms that the dtype of their sum cannot hold": """
+x1 = t.tensor([1.0, -t.inf, 1e30])
+x2 = x1.sum(dtype=t.float16)
+""",
+    "the mean of terms that its dtype cannot hold": """
+x1 = t.tensor([7e4, -7e4])
+x2 = x1.mean(dtype=t.float16)
+""",
 }
 
 
