@@ -20,7 +20,8 @@ Tensor norm_gradient(const Tensor& x, const Tensor& y, const Tensor& g, double p
   if (p == 1) return mul(sign(x), g);
   const Tensor zero = eq(y, 0);
   if (p == 2) return mul(g, masked_fill(div(x, y), zero, 0));
-  if (p > 2 && !std::isinf(p)) {  // in units of the norm, whose powers fit where others do not
+  // In units of the norm, whose powers fit where others do not. NaN makes NaN of zeros, too.
+  if (!(p <= 2) && !std::isinf(p)) {
     const Tensor unit = masked_fill(y.detach(), logical_or(zero, isinf(y)), 1);
     const Tensor share = div(x, unit);
     const Tensor scale = masked_fill(div(g, pow(div(y, unit), p - 1)), zero, 0);

@@ -139,6 +139,13 @@ x1 = t.tensor([[1e30, 2.0], [0.0, 0.0]], requires_grad=True)
 x2 = x1.prod(dtype=t.bfloat16)
 x3, = t.autograd.grad(x2 * 1e30, x1, create_graph=True)
 """,
+    "a norm whose order is NaN": """
+x1 = t.tensor([0.0], requires_grad=True)
+x2 = x1.dist(t.zeros(1), t.nan)
+x2.backward()
+x3 = t.linalg.vector_norm(x1, t.nan)
+x3.backward()
+""",
 }
 
 
