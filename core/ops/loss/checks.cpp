@@ -119,7 +119,7 @@ void check_cosine_embedding(const Tensor& input1, const Tensor& input2, const Te
 
 void check_triplet_margin(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                           double margin) {
-  DT_CHECK(margin > 0, kValueError, "margin must be greater than 0, got ", margin);
+  DT_CHECK(!(margin <= 0), kValueError, "margin must be greater than 0, got ", margin);
   DT_CHECK(anchor.ndim() == positive.ndim() && anchor.ndim() == negative.ndim(), kRuntimeError,
            "The anchor, positive, and negative tensors are expected to have the same number of "
            "dimensions, but got: anchor ",

@@ -149,7 +149,7 @@ Tensor bent_errors(const Tensor& input, const Tensor& target, double bend, doubl
 
 Tensor smooth_l1_loss(const Tensor& x, const Tensor& t, Reduction reduction, double beta) {
   const Tensor input = dimensioned(x, t), target = dimensioned(t, x);
-  DT_CHECK(!(beta < 0), kRuntimeError, "smooth_l1_loss does not support negative values for beta.");
+  DT_CHECK(beta >= 0, kRuntimeError, "smooth_l1_loss does not support negative values for beta.");
   if (beta == 0) return l1_loss(input, target, reduction);
   check_loss_dtype(result_type({input, target}), "smooth_l1_cpu");
   return reduce_losses(bent_errors(input, target, beta, 1 / beta, 1), reduction);

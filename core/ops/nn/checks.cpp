@@ -155,7 +155,7 @@ static void check_statistics(const char* name, const Tensor& running, int64_t ch
 }
 
 void check_batch_norm_eps(bool training, double eps) {
-  DT_CHECK(!training || eps > 0, kValueError,
+  DT_CHECK(!(training && eps <= 0), kValueError,
            "batch_norm eps must be positive during training, but got ", eps);
   DT_CHECK(!(eps < 0), kValueError, "batch_norm eps must be non-negative, but got ", eps);
 }

@@ -146,6 +146,13 @@ x2.backward()
 x3 = t.linalg.vector_norm(x1, t.nan)
 x3.backward()
 """,
+    "settings that are NaN where they have to be positive": """
+x1 = t.tensor([[0.5], [2.0]], requires_grad=True)
+x2 = t.nn.functional.batch_norm(x1, None, None, training=True, eps=t.nan)
+x3 = t.nn.functional.triplet_margin_loss(x1, x1 + 1, x1 - 1, margin=t.nan)
+x4 = t.nn.functional.smooth_l1_loss(x1, x1 + 1, beta=t.nan)
+x3.backward()
+""",
 }
 
 
