@@ -478,3 +478,10 @@ def _(c: Case) -> bool:
 def is_nan_there(x: torch.Tensor, places: torch.Tensor) -> bool:
     at = x.isnan().flatten()
     return at.shape == places.shape and bool(at[places].all())
+
+
+# Beside a bound that is NaN PyTorch does not look at the other one.
+@documented("**Numbers beyond a narrow dtype**")
+def _(c: Case) -> bool:
+    bounds = re.search(r"\bcl(amp|ip)_?\(.*\bt\.nan\b", c.statement) is not None
+    return bounds and c.only_ours_raises("value cannot be converted to type at::Half without")

@@ -98,7 +98,7 @@ def _(c: Case) -> bool:
 
 def loses_powers(x: torch.Tensor, p: float) -> bool:
     """Whether the dtype does not hold those of all its elements."""
-    powers, limits = x.detach().abs()[x != 0] ** p, torch.finfo(x.dtype)
+    powers, limits = x.detach().double().abs()[x != 0] ** p, torch.finfo(x.dtype)
     return 2 < p < math.inf and not bool(((powers >= limits.tiny) & (powers <= limits.max)).all())
 
 

@@ -399,6 +399,15 @@ x2 = x1.sum(dtype=t.float16)
 x1 = t.tensor([7e4, -7e4])
 x2 = x1.mean(dtype=t.float16)
 """,
+    "an order that float16 cannot hold, beside NaN": """
+x1 = t.tensor([t.nan, 0.0, 1.0], dtype=t.float16, requires_grad=True)
+x2 = t.norm(x1, 1e30)
+x2.backward()
+""",
+    "a bound that float16 cannot hold, beside NaN": """
+x1 = t.tensor([2.0, -0.5], dtype=t.float16)
+x2 = x1.clamp(t.nan, 1e30)
+""",
 }
 
 
