@@ -17,7 +17,7 @@ from .elements import (
     only_the_infinite_differs,
     only_theirs_is_nan,
 )
-from .exact import calls_within, is_within_noise, may_overflow, may_overflow_at
+from .exact import calls_within, is_result_of, is_within_noise, may_overflow, may_overflow_at
 from .tensors import largest
 
 
@@ -236,6 +236,24 @@ def _(c: Case) -> bool:
     centered = "RMSprop(" in c.stepped and "centered=True" in c.stepped
     lost = all_that_differ(c, lambda ours, theirs: ours.isnan() & ~theirs.isnan())
     return centered and lost and may_overflow(c, "addcmul_?")
+
+
+# A product that overflows, which PyTorch adds before it is rounded.
+@documented("What overflows on the way")
+def _(c: Case) -> bool:
+    if not re.search(r"\baddcmul_?\(", c.statement) or not only_the_infinite_differs(c):
+        return False
+    rounded = re.sub(r"\bt\.(addcmul_?)\(", r"\1(", c.history)
+    rounded = re.sub(r"\b(x\d+)\.(addcmul_?)\(", r"\2(\1, ", rounded)
+    return is_result_of(c, rounded, addcmul=addcmul, addcmul_=addcmul_)
+
+
+def addcmul(x: torch.Tensor, tensor1: torch.Tensor, tensor2: torch.Tensor, *, value=1, **out):
+    return torch.add(x, value * tensor1 * tensor2, **out)
+
+
+def addcmul_(x: torch.Tensor, tensor1: torch.Tensor, tensor2: torch.Tensor, *, value=1):
+    return x.add_(value * tensor1 * tensor2)
 
 
 # What is left of huge terms that cancel, multiplied by others.

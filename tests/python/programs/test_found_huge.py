@@ -153,6 +153,13 @@ x3 = t.nn.functional.triplet_margin_loss(x1, x1 + 1, x1 - 1, margin=t.nan)
 x4 = t.nn.functional.smooth_l1_loss(x1, x1 + 1, beta=t.nan)
 x3.backward()
 """,
+    "a product beside an infinity, which addcmul does not round": """
+x1, x2 = t.tensor([-t.inf, t.inf, 0.0, -1.0]), t.tensor([1e30, -1e30, 1e30, 2.0])
+x3 = t.addcmul(x1, x2, x2.abs())
+x4 = t.addcmul(x1[1:], x2[1:], x2[1:], value=-2, out=t.zeros(3))
+x5 = x1.double()
+x5.addcmul_(x2.double() * 1e200, x2.abs().double(), value=2)
+""",
 }
 
 

@@ -415,6 +415,13 @@ x2.sum().backward(retain_graph=t.fault(False, True))
 x2.sum().backward()
 """,
     ),
+    "what addcmul adds beside a product that overflows is another number": (
+        "values",
+        """
+x1, x2 = t.tensor([-t.inf, t.fault(1.0, 2.0)]), t.tensor([1e30, 1.0])
+x3 = t.addcmul(x1, x2, x2)
+""",
+    ),
 }
 
 
