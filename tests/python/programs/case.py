@@ -85,7 +85,8 @@ class Case:
 
     def passes(self, call: str) -> bool:
         """Whether that graph has a node of what such a call gave."""
-        calls = re.finditer(rf"^(.*?) = .*\b{call}\(", self.history, re.M)
+        called = rf"(?:{call}\(|functional_call\({call},)"
+        calls = re.finditer(rf"^(.*?) = .*\b{called}", self.history, re.M)
         made = self.named(" ".join(m[1] for m in calls))
         nodes = {n for x in self.derived for n in graph_of(x)}
         return any(n in nodes for x in made for n in makers(x))

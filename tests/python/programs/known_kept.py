@@ -162,7 +162,7 @@ def _(c: Case) -> bool:
     if not layers or not c.only_ours_raises(CHANGED):
         return False
     rows = []
-    for call in re.finditer(rf"\b({'|'.join(layers)})\((.*)", c.history):
+    for call in re.finditer(rf"\b({'|'.join(layers)})[(,](.*)", c.history):
         first = "batch_first=True" in layers[call[1]]
         later = [x.detach() for x in written_after(c, call) if x.dim() == 3]
         rows += [x.flatten(0, 1) for x in later if first or not x.is_contiguous()]
@@ -170,10 +170,14 @@ def _(c: Case) -> bool:
 
 
 def written_after(c: Case, call: re.Match) -> list[torch.Tensor]:
-    """The operands of a call in the history into whose memory a later statement writes."""
+    """The operands of a call in the history into whose memory a later statement writes, or may write through a view
+    that PyTorch lets nobody look at."""
     since = dataclasses.replace(c, history=c.history[call.end() :])
-    writes = [x for n, x in c.tensors.items() if is_written(since, n)]
-    return [x for x in c.named(call[0]) if any(share_memory(x, w) for w in writes)]
+    written = {n for n in re.findall(r"\bx\d+", since.history) if is_written(since, n)}
+    hidden = not written <= c.tensors.keys()
+    writes = [c.tensors[n] for n in written & c.tensors.keys()]
+    within = [x for x in c.named(call[0]) if any(share_memory(x, w) for w in writes)]
+    return within or [x for x in c.named(call[0]) if hidden and x._version]
 
 
 # What PyTorch's keeps for the gradient of its weight alone is the normalised input.

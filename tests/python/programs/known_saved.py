@@ -470,9 +470,11 @@ def is_of_nothing(node: Node) -> bool:
 # The gradient of a bias that PyTorch adds apart.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    asked = c.asked or set()
-    apart = any(is_behind_bias(n, asked) for x in c.derived for n in graph_of(x))
-    return apart and c.only_ours_raises(SECOND_TIME)
+    if not c.only_ours_raises(SECOND_TIME):
+        return False
+    nodes = {n for x in c.derived for n in graph_of(x)}
+    asked = [case.asked or set() for case in (c, *earlier_derivatives(c))]
+    return any(is_behind_bias(n, ends) for n in nodes for ends in asked)
 
 
 def is_behind_bias(node: Node, asked: set[Node]) -> bool:

@@ -7,6 +7,7 @@ import re
 import torch
 
 from .case import CHANGED, SECOND_TIME, UNUSED, Case, documented, graph_of, is_derivative
+from .known_saved import KEEPS, is_kept_by_pytorch_alone, reported
 
 PAGE = "run a backward for each row, `jacfwd` one for each column"
 CALL = r"t\.func\.\w+"
@@ -73,6 +74,17 @@ def _(c: Case) -> bool:
     came = [n for n in writes if n.next_functions[0][0] is None]
     none = len(constants(c) + came) > 0 and len(written) > 0
     return none and c.only_ours_raises(CHANGED) and c.passes(CALL)
+
+
+# Forwards PyTorch derives a softmax by the sum of exponentials of its input, which it takes once more.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    others = [(n, what) for n, what in reported(c) if not is_kept_by_pytorch_alone(c, n, what)]
+    input_alone = {(n.name(), what) for n, what in others} == {("AmaxBackward0", "self")}
+    made = re.findall(r"^(.*?) = t\.func\.(?:jacfwd|jvp|linearize)\(.*softmax\(", c.history, re.M)
+    behind = {n for x in c.derived for n in graph_of(x)}
+    forwards = any(x.grad_fn in behind for x in c.named(" ".join(made)))
+    return input_alone and forwards and c.only_theirs_raises(CHANGED)
 
 
 # What only the gradient by such an argument reads was forgotten in a backward before.

@@ -464,6 +464,38 @@ x3 = x2.prod(dtype=t.float32)
 x2.data = x2.detach() * 2
 x3.backward()
 """,
+    "a batch that comes first, written through a view": """
+x1 = t.ones(2, 2, 1).requires_grad_()
+m2 = t.nn.MultiheadAttention(1, 1, batch_first=True)
+m2 = m2.apply(lambda m: [w.data.fill_(0.5) for w in m.parameters()])
+x3 = m2(x1, x1, x1)[0]
+with t.no_grad():
+    x4 = x1[()]
+    x4.frac_()
+x3.sum().backward()
+""",
+    "a layer that functional_call pads by, backward twice": """
+m1 = t.nn.CircularPad1d((0, 0))
+x2 = t.tensor([[[0.0]]], requires_grad=True)
+x3 = t.func.functional_call(m1, {}, (x2,))
+x3.backward()
+x3.backward()
+""",
+    "the input of a softmax that was derived forwards": """
+x1 = t.tensor([0.5], requires_grad=True)
+x2 = t.func.jacfwd(lambda a: a.softmax(0))(x1)
+x3, x4 = t.func.jvp(lambda a: a.log_softmax(0), (x1,), (t.ones(1),))
+with t.no_grad():
+    x1.add_(1.0)
+t.autograd.backward([x2, x4])
+""",
+    "the gradient of a bias alone, and then the others'": """
+x1 = t.ones(1, 1, 1).expand(1, 1, 2)
+x2, x3 = t.ones(1, 2, requires_grad=True), t.ones(1, requires_grad=True)
+x4 = t.nn.functional.linear(x1, x2, x3)
+x5, = t.autograd.grad(x4, x3)
+x4.backward()
+""",
 }
 
 
