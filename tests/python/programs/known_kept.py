@@ -20,6 +20,7 @@ from .case import (
     share_memory,
 )
 from .exact import converted, is_result_of
+from .kept import KEPT_BY_PYTORCH_ALONE
 from .known_memory import is_written
 from .known_saved import KEEPS, earlier_derivatives, is_kept_by_pytorch_alone, reported
 
@@ -298,3 +299,17 @@ def _(c: Case) -> bool:
         case = dataclasses.replace(c, history=program)
         program = converted(case, products, torch.is_floating_point, f"to({dtype})")
     return is_derivative(c) and is_result_of(c, program)
+# The same result as a factor in the derivative of such an op, where ours has none.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    others = [k for k in reported(c) if not is_kept_by_pytorch_alone(c, *k)]
+    results = bool(others) and all(is_result_kept_alone(*k) for k in others)
+    return results and "create_graph=True" in c.history and c.only_theirs_raises(CHANGED)
+
+
+def is_result_kept_alone(node: Node, what: str) -> bool:
+    """Whether a product keeps a result from which PyTorch alone computes a gradient."""
+    if node.name() != "MulBackward0" or what not in ("self", "other"):
+        return False
+    made = node.next_functions[("self", "other").index(what)][0]
+    return made is not None and KEPT_BY_PYTORCH_ALONE.get(made.name()) == "result"

@@ -496,6 +496,21 @@ x4 = t.nn.functional.linear(x1, x2, x3)
 x5, = t.autograd.grad(x4, x3)
 x4.backward()
 """,
+    "a Bessel function in its own derivative, written": """
+x1 = t.tensor([[0.5]], requires_grad=True)
+x2 = t.special.i0e(x1)
+x3, = t.autograd.grad(x2, x1, create_graph=True)
+x2.greater_(t.tensor([[0.0]]))
+x3.backward()
+""",
+    "another in its own derivative, written": """
+x1 = t.tensor([[0.5]], requires_grad=True)
+x2 = t.special.i1e(x1)
+x3, = t.autograd.grad(x2, x1, create_graph=True)
+with t.no_grad():
+    x2.zero_()
+x3.backward()
+""",
 }
 
 
