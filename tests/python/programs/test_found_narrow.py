@@ -417,6 +417,14 @@ def test_found(program):
     assert compare(program, Settings(errors="type")) is None
 
 
+@pytest.mark.parametrize(
+    "exponential", ["t.matrix_exp(x1)", "t.linalg.matrix_exp(x1)", "x1.matrix_exp()"]
+)
+def test_exponentials_of_matrices_that_16_bits_do_not_hold(exponential):
+    program = f"x1 = t.full((2, 2), 6.0, dtype=t.float16)\nx2 = {exponential}"
+    assert compare(program) is None
+
+
 @pytest.mark.parametrize("row", [[200.0, 100.0], [0.001, 0.002]])
 def test_powers_that_are_pooled_are_not_rounded(row):
     def pooled(library, dtype):
