@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 
+import torch
+
 from .case import (
     CHANGED,
     UNUSED,
     Case,
     documented,
     graph_behind,
+    graph_of,
     is_derivative,
     names_changed,
     share_memory,
@@ -44,6 +47,21 @@ def _(c: Case) -> bool:
     return about and (less or c.only_ours_raises("does not require grad"))
 
 
+# What came out together, and was alike, is one memory here, of which the other name was given a graph in place.
+@documented("**A gradient that is handed in**")
+def _(c: Case) -> bool:
+    if c.aspect not in ("requires_grad", "is_leaf", "grad_fn") or c.theirs.requires_grad:
+        return False
+    lines = re.findall(r"(.*) = t\.autograd\.grad\(", c.history)
+    made = [names for names in lines if re.search(rf"\b{c.difference.place}\b", names)]
+    written = [x for x in c.named(" ".join(made)) if x._version and x.requires_grad]
+    return any(x is not c.theirs and are_alike(x, c.theirs) for x in written)
+
+
+def are_alike(x: torch.Tensor, y: torch.Tensor) -> bool:
+    return x.shape == y.shape and x.dtype is y.dtype
+
+
 # A hook of what came out is one of what was handed in, or of what else came out.
 @documented("**A gradient that is handed in**")
 def _(c: Case) -> bool:
@@ -68,8 +86,15 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     lines = re.findall(r"(.*) = t\.autograd\.grad\(", c.history)
     made = [c.named(names) for names in lines]
-    others = [*c.derived, *c.wanted]
-    together = any(len([x for x in m if any(x is y for y in others)]) > 1 for m in made)
+    behind = {n for x in c.derived for n in graph_of(x)}
+
+    begun = {id(x) for x in (*c.derived, *c.wanted)}
+
+    def are_twins(x: torch.Tensor, y: torch.Tensor) -> bool:
+        passed = id(x) in begun or x.grad_fn in behind
+        return x is not y and passed and id(y) in begun and are_alike(x, y)
+
+    together = any(are_twins(x, y) for m in made for x in m for y in m)
     return together and c.aspect == "type" and c.difference.theirs == "None"
 
 

@@ -511,6 +511,20 @@ with t.no_grad():
     x2.zero_()
 x3.backward()
 """,
+    "a gradient that came out with another is given a graph": """
+x1 = t.tensor(0.0).requires_grad_()
+x2, x3 = x1.max(0)
+x4, x5 = t.autograd.grad(x2, [x1, x2])
+x4.not_equal_(x1)
+x6 = x5 + 1
+""",
+    "a gradient of what was made of another that came out with it": """
+x1 = t.tensor(0.0).requires_grad_()
+x2, x3 = x1.max(0)
+x4, x5 = t.autograd.grad(x2, [x2, x1], x1.clone(), create_graph=True)
+x6 = (x4 - x1).sigmoid()
+n7, x8 = t.autograd.grad(x6, [x5, x1], allow_unused=True)
+""",
 }
 
 
