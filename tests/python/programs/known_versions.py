@@ -47,6 +47,14 @@ def _(c: Case) -> bool:
     return outside or none or c.only_ours_raises(f"{UNUSED}|does not require grad")
 
 
+# 2.11 writes products into a gradient of the input's dtype where elements are 0.
+@documented(PAGE)
+def _(c: Case) -> bool:
+    wrong = c.only_theirs_raises("masked_scatter: expected self and source to have same dtypes")
+    converts = re.search(r"\bcumprod\(.*dtype=", c.history) is not None
+    return wrong and converts and c.passes("cumprod") and is_older(torch)
+
+
 # 2.11 takes integers for the mean of nothing.
 @documented(PAGE)
 def _(c: Case) -> bool:
