@@ -11,6 +11,7 @@ import torch
 from .case import Case, documented, graph_of, is_derivative
 from .elements import (
     all_that_differ,
+    all_within,
     beyond_tolerance,
     differing,
     numbers_of,
@@ -18,6 +19,7 @@ from .elements import (
     only_theirs_is_nan,
 )
 from .exact import calls_within, is_result_of, is_within_noise, may_overflow, may_overflow_at
+from .exact import calls_within, is_within_noise, may_overflow, may_overflow_at, result_in
 from .tensors import largest
 
 
@@ -183,6 +185,20 @@ def _(c: Case) -> bool:
         return ~(ours.isfinite() & theirs.isfinite()) | (ours == 0) | (theirs == 0)
 
     return bool(normalises) and all_that_differ(c, lost) and is_of_rows_that_overflow(c)
+
+
+# What is added up of such rows and others, by floats whose squares do not overflow.
+@documented("Where squares of the input")
+def _(c: Case) -> bool:
+    single = isinstance(c.theirs, torch.Tensor) and c.theirs.dtype is torch.float32
+    normalises = c.derives("NativeBatchNorm", "NativeGroupNorm")
+    if not (single and c.aspect == "values" and normalises and is_of_rows_that_overflow(c)):
+        return False
+    exact = result_in(torch.float64, c.history, c.difference.place)
+    if not isinstance(exact, torch.Tensor) or exact.shape != c.theirs.shape:
+        return False
+    ours, exact = numbers_of(c.difference.ours), exact.detach().double().flatten()
+    return all_within(ours, exact, 1e-4 * max(1.0, largest(exact)))
 
 
 def is_of_rows_that_overflow(c: Case) -> bool:
