@@ -18,8 +18,14 @@ from .elements import (
     only_the_infinite_differs,
     only_theirs_is_nan,
 )
-from .exact import calls_within, is_result_of, is_within_noise, may_overflow, may_overflow_at
-from .exact import calls_within, is_within_noise, may_overflow, may_overflow_at, result_in
+from .exact import (
+    calls_within,
+    is_result_of,
+    is_within_noise,
+    may_overflow,
+    may_overflow_at,
+    result_in,
+)
 from .tensors import largest
 
 

@@ -299,6 +299,8 @@ def _(c: Case) -> bool:
         case = dataclasses.replace(c, history=program)
         program = converted(case, products, torch.is_floating_point, f"to({dtype})")
     return is_derivative(c) and is_result_of(c, program)
+
+
 # The same result as a factor in the derivative of such an op, where ours has none.
 @documented(KEEPS)
 def _(c: Case) -> bool:

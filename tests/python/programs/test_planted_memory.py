@@ -415,13 +415,13 @@ x2.sum().backward(retain_graph=t.fault(False, True))
 x2.sum().backward()
 """,
     ),
-<<<<<<< HEAD
     "what addcmul adds beside a product that overflows is another number": (
         "values",
         """
 x1, x2 = t.tensor([-t.inf, t.fault(1.0, 2.0)]), t.tensor([1e30, 1.0])
 x3 = t.addcmul(x1, x2, x2)
-=======
+""",
+    ),
     "a gradient is given a graph, which came out with one of another shape": (
         "requires_grad",
         """
@@ -429,7 +429,6 @@ x1, x2 = t.ones(2, requires_grad=True), t.ones(1, requires_grad=True)
 x3, x4 = t.autograd.grad((x1 * x2).sum(), [x1, x2])
 x3.mul_(x1)
 x4.mul_(t.fault(1, x2))
->>>>>>> faf5c869 (Rules for programs: gradients that come out together, of which one is given a graph, or has led to what is derived)
 """,
     ),
 }
