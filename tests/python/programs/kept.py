@@ -77,7 +77,7 @@ KEPT_BY_PYTORCH_ALONE = {
     "SpecialI0EBackward0": "result",
     "SpecialI1Backward0": "result",
     "SpecialI1EBackward0": "result",
-    "SpecialLogNdtrBackward0": "result",
+    "SpecialLogNdtrBackward0": "self|result",
     "SpecialXlog1PyBackward0": "other",
     "StdMeanBackward0": "result0",
     "TakeBackward0": "self",

@@ -457,6 +457,13 @@ x2.zero_()
 x3.backward()
 x4.backward()
 """,
+    "the input of log_ndtr, which chooses what it reads of it": """
+x1 = t.tensor([[0.0]], requires_grad=True)
+x2 = t.special.log_ndtr(x1)
+with t.no_grad():
+    x1.deg2rad_()
+x2.backward()
+""",
     "what was converted before a product gets other elements": """
 x1 = t.tensor([1.0, 3.0, 0.5], dtype=t.float64, requires_grad=True)
 x2 = x1 * 1
