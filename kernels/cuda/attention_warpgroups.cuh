@@ -7,7 +7,7 @@
 
 namespace dt::cuda {
 
-// A block: groups that have 64 rows each, and one more, of which a thread has things copied.
+// A block: groups that have 64 rows each, and one more, of which single threads have things copied.
 // Registers are those of a thread; a multiprocessor has 65,536.
 template <int kGroupCount>
 struct Groups {
@@ -50,10 +50,11 @@ __device__ __forceinline__ void free_place(Barrier& barrier) {
   if (threadIdx.x % kWarp == 0) barrier.arrive();
 }
 
-// Waits until all groups of consumers have come here.
-__device__ __forceinline__ void wait_for_groups() {
-  constexpr int kBarrier = 1;  // 0 is that of the block
-  asm volatile("bar.sync %0, %1;" ::"n"(kBarrier), "n"(Groups<2>::kConsumers) : "memory");
+// Waits until all consumers of a block have come here.
+template <class Block>
+__device__ __forceinline__ void wait_for_consumers() {
+  constexpr int kBarrier = 1;  // 0 is that of all its threads
+  asm volatile("bar.sync %0, %1;" ::"n"(kBarrier), "n"(Block::kConsumers) : "memory");
 }
 
 // Blocks that do something one after the other: each waits for its turn, and ends it.

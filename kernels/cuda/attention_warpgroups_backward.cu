@@ -186,7 +186,7 @@ __device__ __forceinline__ void add_sums(BackwardTiles<T, kLength, kQueries>& ti
     turn.advance();
     if (!is_own) return;
     const int64_t at = in.statistics.at(work.b, h, in.heads) + query;
-    int* const turns = in.statistics.turns + at / RowStatistics::kTile;
+    int* const turns = in.statistics.turns + at / RowStatistics::kTile;  // that of its first 64
     float* const to = in.query_sums + at * kLength;
     tiles.summed[place].wait(phase);
     const int number = work.turn<kQueries>(in.scoring, query);
@@ -281,7 +281,7 @@ __device__ __forceinline__ void gradients_of_keys(BackwardTiles<T, kLength, kQue
     publish_tiles();
     begin_products();
     Products::template multiply_sums<kQueries>(value_sums, weights, g);
-    wait_for_groups();  // all slopes are there
+    wait_for_consumers<Block>();  // all slopes are there
     Products::template multiply_columns<Block::kRows>(
         query_sums, tiles.slopes[turn.place][Own::row(group) / kPanel], key_columns);
     close_products();
