@@ -26,11 +26,15 @@ Tensor cholesky_gradient(const Tensor& l, const Tensor& g) {
   return linalg_solve_triangular(l, left, false, false);
 }
 
-// Of the inverse y of l l^T, by l: -tril(y (g + g^T) y l). What lies beyond the triangle was not
-// read.
-Tensor inverse_gradient(const Tensor& l, const Tensor& y, const Tensor& g) {
-  const Tensor by_product = matmul(y, matmul(add(g, turned(g)), y));
-  return tril(neg(matmul(by_product, tril(l))));
+Tensor with_transpose(const Tensor& x) {
+  return add(x, turned(x));
+}
+
+// By the factor l (or, `upper`, by l^T), of a function of l l^T whose gradient with its
+// transpose is -g: -tril(g l). What lies beyond the triangle was not read.
+Tensor factor_gradient(const Tensor& factor, const Tensor& g, bool upper) {
+  const Tensor by_product = neg(g);
+  return upper ? triu(matmul(triu(factor), by_product)) : tril(matmul(by_product, tril(factor)));
 }
 
 // The place, from 1, of the first zero on the diagonal of each; 0: there is none.
@@ -73,9 +77,18 @@ Tensor cholesky_solve(const Tensor& input, const Tensor& input2, bool upper) {
            input2.ndim(), " dimensions instead");
   check_same_dtype(input2, input, "cholesky_solve");
   check_real_dtype(input2, "cholesky_solve_cpu");
-  const Tensor l = upper ? turned(input2) : input2;
-  const Tensor y = linalg_solve_triangular(l, input, false);
-  return linalg_solve_triangular(turned(l), y, true);
+  const Tensor l = upper ? turned(input2.detach()) : input2.detach();
+  const Tensor first = linalg_solve_triangular(l, input.detach(), false);
+  const Tensor y = linalg_solve_triangular(turned(l), first, true);
+  if (!needs_graph(input) && !needs_graph(input2)) return y;
+  return record("CholeskySolveBackward0", y, {input, input2},
+                [upper, factor = Saved::input(input2), y = Saved::output(y)](BackwardCall& b) {
+                  const Tensor f = factor.get(b.node), g = cholesky_solve(b.grad(), f, upper);
+                  b.results[0] = g;
+                  if (!b.wants(1)) return;
+                  const Tensor by_product = with_transpose(matmul(g, turned(y.get(b.node))));
+                  b.results[1] = factor_gradient(f, by_product, upper);
+                });
 }
 
 Tensor cholesky_inverse(const Tensor& input, bool upper) {
@@ -87,9 +100,9 @@ Tensor cholesky_inverse(const Tensor& input, bool upper) {
   if (!needs_graph(input)) return y;
   return record("CholeskyInverseBackward0", y, {input},
                 [upper, x = Saved::input(input), y = Saved::output(y)](BackwardCall& b) {
-                  const Tensor l = x.get(b.node), inverse = y.get(b.node);
-                  b.results[0] = upper ? turned(inverse_gradient(turned(l), inverse, b.grad()))
-                                       : inverse_gradient(l, inverse, b.grad());
+                  const Tensor inverse = y.get(b.node);
+                  const Tensor g = matmul(inverse, matmul(with_transpose(b.grad()), inverse));
+                  b.results[0] = factor_gradient(x.get(b.node), g, upper);
                 });
 }
 

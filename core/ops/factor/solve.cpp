@@ -14,8 +14,9 @@
 namespace dt {
 namespace {
 
-// a @ x = b, of equal batches. (Giles 2008 for all gradients here.)
-Tensor solve_triangle(const Tensor& a, const Tensor& b, bool upper, bool unit) {
+// x of a @ x = b (`left`) or x @ a = b, of equal batches, outside of the graph.
+Tensor solve_triangle(const Tensor& a, const Tensor& b, bool upper, bool left, bool unit) {
+  if (!left) return by_columns(turned(solve_triangle(turned(a), turned(b), !upper, true, unit)));
   const Tensor from = joined(a), right = joined(b);
   const Tensor x = empty_matrices(b, batch_of(b), b.size(-2), b.size(-1));
   TriangularSolveCall call;
@@ -25,16 +26,12 @@ Tensor solve_triangle(const Tensor& a, const Tensor& b, bool upper, bool unit) {
   call.upper = upper;
   call.unit = unit;
   run(op::triangular_solve, call);
-  if (!needs_graph(a) && !needs_graph(b)) return x;
-  return record("LinalgSolveTriangularBackward0", x, {a, b},
-                [upper, unit, a = Saved::input(a), x = Saved::output(x)](BackwardCall& call) {
-                  const Tensor m = turned(a.get(call.node));
-                  const Tensor g = linalg_solve_triangular(m, call.grad(), !upper, true, unit);
-                  call.results[1] = g;
-                  if (!call.wants(0)) return;
-                  const Tensor whole = neg(matmul(g, turned(x.get(call.node))));
-                  call.results[0] = upper ? triu(whole, unit) : tril(whole, -int64_t{unit});
-                });
+  return x;
+}
+
+// By a; g_b is that by b. (Giles 2008, as all gradients here.)
+Tensor matrix_gradient(const Tensor& x, const Tensor& g_b, bool left) {
+  return neg(left ? matmul(g_b, turned(x)) : matmul(turned(x), g_b));
 }
 
 // B is a vector, or a batch of them.
@@ -42,25 +39,20 @@ bool are_vectors(const Tensor& A, const Tensor& B) {
   return B.ndim() == 1 || (A.ndim() - 1 == B.ndim() && B.sizes() == batch_of(A, 1));
 }
 
-// a @ x = b, of equal batches; gives the codes, too.
-std::tuple<Tensor, Tensor> solve_square(const Tensor& a, const Tensor& b) {
-  Tensor lu, pivots, info, x;
-  {
-    const GradMode no_grad(false);
-    std::tie(lu, pivots, info) = linalg_lu_factor_ex(a.detach());
-    x = linalg_lu_solve(lu, pivots, b.detach());
+// The factors of a square matrix or, for systems from the right, of its transpose.
+struct Factored {
+  Tensor lu, pivots, info;
+  bool left;
+
+  Factored(const Tensor& a, bool left) : left(left) {
+    std::tie(lu, pivots, info) = linalg_lu_factor_ex(left ? a : turned(a));
   }
-  if (!needs_graph(a) && !needs_graph(b)) return {x, info};
-  record("LinalgSolveExBackward0", x, {a, b},
-         [a = Saved::input(a), x = Saved::output(x), lu, pivots](BackwardCall& call) {
-           const Tensor& g = call.grad();
-           const Tensor g_b = call.create_graph ? linalg_solve(turned(a.get(call.node)), g)
-                                                : linalg_lu_solve(lu, pivots, g, true, true);
-           call.results[1] = g_b;
-           if (call.wants(0)) call.results[0] = neg(matmul(g_b, turned(x.get(call.node))));
-         });
-  return {x, info};
-}
+  // x of a @ x = b or x @ a = b; or with a's transpose for a.
+  Tensor solve(const Tensor& b, bool transposed = false) const {
+    const Tensor x = linalg_lu_solve(lu, pivots, left ? b : turned(b), true, transposed);
+    return left ? x : no_view(turned(x));
+  }
+};
 
 }  // namespace
 
@@ -69,13 +61,21 @@ Tensor linalg_solve_triangular(const Tensor& A, const Tensor& B, bool upper, boo
   check_system(A, B, left, "linalg.solve_triangular");
   check_real_dtype(A, "triangular_solve_cpu");
   check_same_dtype(A, B, "linalg.solve_triangular");
-  if (!left) {
-    return by_columns(
-        turned(linalg_solve_triangular(turned(A), turned(B), !upper, true, unitriangular)));
-  }
   const Dims batch = broadcast_sizes(batch_of(A), batch_of(B));
-  return solve_triangle(broadcast_matrices(A, batch), broadcast_matrices(B, batch), upper,
-                        unitriangular);
+  const Tensor x =
+      solve_triangle(broadcast_matrices(A.detach(), batch), broadcast_matrices(B.detach(), batch),
+                     upper, left, unitriangular);
+  if (!needs_graph(A) && !needs_graph(B)) return x;
+  return record("LinalgSolveTriangularBackward0", x, {A, B},
+                [=, a = Saved::input(A), x = Saved::output(x)](BackwardCall& call) {
+                  const Tensor g_b = linalg_solve_triangular(turned(a.get(call.node)), call.grad(),
+                                                             !upper, left, unitriangular);
+                  call.results[1] = g_b;
+                  if (!call.wants(0)) return;
+                  const Tensor whole = matrix_gradient(x.get(call.node), g_b, left);
+                  call.results[0] =
+                      upper ? triu(whole, unitriangular) : tril(whole, -int64_t{unitriangular});
+                });
 }
 
 std::tuple<Tensor, Tensor> triangular_solve(const Tensor& input, const Tensor& A, bool upper,
@@ -97,10 +97,22 @@ std::tuple<Tensor, Tensor> linalg_solve_ex(const Tensor& A, const Tensor& B, boo
            "linalg.solve: Vector broadcasting of the left hand side is not supported for "
            "left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)");
   const Dims batch = broadcast_sizes(batch_of(b), batch_of(A));
-  const Tensor all = broadcast_matrices(b, batch), a = broadcast_matrices(A, batch);
-  const auto [x, info] = left ? solve_square(a, all) : solve_square(turned(a), turned(all));
-  if (check_errors) check_codes(info, Failed::kSolve, "torch.linalg.solve");
-  return {is_vector ? no_view(squeeze(x, {{-1}})) : left ? x : no_view(turned(x)), info};
+  const Factored factored(broadcast_matrices(A.detach(), batch), left);
+  const Tensor all = factored.solve(broadcast_matrices(b.detach(), batch));
+  if (check_errors) check_codes(factored.info, Failed::kSolve, "torch.linalg.solve");
+  const Tensor x = is_vector ? no_view(squeeze(all, {{-1}})) : all;
+  if (!needs_graph(A) && !needs_graph(B)) return {x, factored.info};
+  record("LinalgSolveExBackward0", x, {A, B},
+         [=, a = Saved::input(A), x = Saved::output(x)](BackwardCall& call) {
+           const auto matrices = [&](const Tensor& t) { return is_vector ? unsqueeze(t, -1) : t; };
+           const Tensor g = matrices(call.grad());
+           const Tensor g_b = call.create_graph ? linalg_solve(turned(a.get(call.node)), g, left)
+                                                : factored.solve(g, true);
+           call.results[1] = is_vector ? squeeze(g_b, {{-1}}) : g_b;
+           if (!call.wants(0)) return;
+           call.results[0] = matrix_gradient(matrices(x.get(call.node)), g_b, left);
+         });
+  return {x, factored.info};
 }
 
 Tensor linalg_solve(const Tensor& A, const Tensor& B, bool left) {
@@ -112,14 +124,15 @@ std::tuple<Tensor, Tensor> linalg_inv_ex(const Tensor& A, bool check_errors) {
   check_precision(A, "linalg.inv");
   check_real(A, "linalg.inv", "inv");
   const Tensor one = identities(A, batch_of(A), A.size(-1));
-  const auto [x, info] = solve_square(A.detach(), one);
-  if (check_errors) check_codes(info, Failed::kInverse, "linalg.inv");
-  if (!needs_graph(A)) return {x, info};
+  const Factored factored(A.detach(), true);
+  const Tensor x = factored.solve(one);
+  if (check_errors) check_codes(factored.info, Failed::kInverse, "linalg.inv");
+  if (!needs_graph(A)) return {x, factored.info};
   record("LinalgInvExBackward0", x, {A}, [x = Saved::output(x)](BackwardCall& call) {
     const Tensor t = turned(x.get(call.node));
     call.results[0] = neg(matmul(t, matmul(call.grad(), t)));
   });
-  return {x, info};
+  return {x, factored.info};
 }
 
 Tensor linalg_inv(const Tensor& A) {

@@ -219,6 +219,26 @@ def _(c: Case) -> bool:
     return c.aspect == "strides" and (returned or seen)
 
 
+@documented("are those of the triangle that is read")
+def _(c: Case) -> bool:
+    if c.aspect != "values" or not c.derives("CholeskySolve", "CholeskyInverse"):
+        return False
+    solve, inverse = torch.cholesky_solve, torch.cholesky_inverse
+
+    def triangle(x: torch.Tensor, upper: bool) -> torch.Tensor:
+        return x.triu() if upper else x.tril()
+
+    with (
+        mock.patch.object(
+            torch, "cholesky_solve", lambda b, x, upper=False: solve(b, triangle(x, upper), upper)
+        ),
+        mock.patch.object(
+            torch, "cholesky_inverse", lambda x, upper=False: inverse(triangle(x, upper), upper)
+        ),
+    ):
+        return is_result_of(c, c.history + "\npass")
+
+
 def has_several_results(x: torch.Tensor) -> bool:
     """Whether the op that made it made others, too, or its graph has such ops."""
     nodes, seen = [(x.grad_fn, x.output_nr)], set()

@@ -17,7 +17,6 @@ from .case import (
     documented,
     graph_behind,
     graph_of,
-    has_node,
     is_derivative,
     is_named,
     makers,
@@ -148,8 +147,6 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
     volumes = node.name() == "ConvolutionBackward0" and len(node._input_metadata[0].shape) == 5
     if volumes and what == "input":  # ours is of images, which are copies
         return True
-    if what == "result" and is_solved_apart(node):
-        return True
     if is_constant(node):
         return True
     scaled = (node.name(), what) == ("AddrBackward0", "vec1") and node._saved_alpha != 1
@@ -176,11 +173,6 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
             given = node.next_functions[0][0]
             return dtype_at(node) != dtype_at(given) or not given._input_metadata[0].shape
     return re.fullmatch(KEPT_BY_PYTORCH_ALONE.get(node.name(), ""), what) is not None
-
-
-def is_solved_apart(node: Node) -> bool:
-    """Whether our solution is a copy: from the right."""
-    return node.name() == "LinalgSolveTriangularBackward0" and not node._saved_left
 
 
 def dtype_at(node: Node) -> torch.dtype:
@@ -536,14 +528,6 @@ def _(c: Case) -> bool:
     return frozen and more and c.derives("Addmm", "Mm")
 
 
-# The other way round: a matrix that a system from the right has been solved by was turned first.
-@documented(KEEPS)
-def _(c: Case) -> bool:
-    solved = c.derives("LinalgSolveEx", "LinalgSolveTriangular")
-    later = len(c.flagged) > 0 and "left=False" in c.history and solved
-    return later and c.aspect == "requires_grad" and c.difference.ours == "False"
-
-
 # By a result that PyTorch computes gradients from: ours may come from the input.
 @documented(KEEPS)
 def _(c: Case) -> bool:
@@ -559,13 +543,6 @@ def _(c: Case) -> bool:
     distances = re.search(rf"^{named} = .*\bcdist\(", c.history, re.M) is not None
     unknown = c.aspect == "type" and c.difference.theirs == "None"
     return unknown and distances and is_derivative(c) and "create_graph=True" in c.history
-
-
-@documented(KEEPS)
-def _(c: Case) -> bool:
-    x = c.tensors.get(c.difference.place.removesuffix(".grad"))
-    from_the_right = x is not None and has_node(x, "LinalgSolve") and "left=False" in c.history
-    return c.aspect == "values" and from_the_right and not x.is_leaf and x.retains_grad
 
 
 # Such a result is one of two ways to what it is made of. Which of them is the one by the result, nothing tells.
@@ -593,7 +570,4 @@ def _(c: Case) -> bool:
 def serves(node: Node) -> bool:
     """Whether PyTorch alone computes the node's gradient from its result, or all of it."""
     kept = KEPT_BY_PYTORCH_ALONE.get(node.name(), "").split("|")
-    alone = not {"result", "solution"}.isdisjoint(kept) or node.name() in COPIED_IN_PLACE
-    # Ours solves by one factor, then by the other.
-    in_steps = node.name() == "CholeskySolveBackward0"
-    return alone or in_steps or is_solved_apart(node)
+    return not {"result", "solution"}.isdisjoint(kept) or node.name() in COPIED_IN_PLACE

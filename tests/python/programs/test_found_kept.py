@@ -532,6 +532,42 @@ x4, x5 = t.autograd.grad(x2, [x2, x1], x1.clone(), create_graph=True)
 x6 = (x4 - x1).sigmoid()
 n7, x8 = t.autograd.grad(x6, [x5, x1], allow_unused=True)
 """,
+    "a hook of what a system from the right has for its solution": """
+x1 = t.tensor([[0.5]], dtype=t.float64)
+x2 = t.tensor([[0.5]], dtype=t.float64).requires_grad_()
+x3 = t.linalg.solve_ex(x2, x1, left=False)[0]
+h4 = x3.register_hook(lambda g: g + 1)
+x3.backward(create_graph=True)
+x5 = x2.grad
+x6, = t.autograd.grad(x5, [x2])
+""",
+    "and of a triangle's": """
+x1 = t.tensor([[0.5, 0.0], [1.0, 2.0]], dtype=t.float64, requires_grad=True)
+x2 = t.linalg.solve_triangular(x1, t.tensor([[1.0, 3.0]], dtype=t.float64), upper=False, left=False)
+h3 = x2.register_hook(lambda g: g * 2 + 1)
+x4, = t.autograd.grad(x2.square().sum(), x1, create_graph=True)
+x5, = t.autograd.grad(x4.square().sum(), x1)
+""",
+    "of a system of vectors, written": """
+x1 = t.tensor([[0.5]], dtype=t.float64, requires_grad=True)
+x2 = t.linalg.solve(x1, t.tensor([0.25], dtype=t.float64))
+x2.mul_(2)
+x2.backward(t.ones(1, dtype=t.float64))
+""",
+    "what a factor of Cholesky has beyond the triangle that is read": """
+x1 = t.tensor([[0.5, 0.0], [0.5, 0.5]], requires_grad=True)
+x2 = t.cholesky_solve(t.ones(2, 1), x1).square().sum()
+x3, = t.autograd.grad(x2, x1)
+""",
+    "of a system by Cholesky's factor": """
+x1 = t.tensor([[0.5, 0.0], [1.0, 2.0]], dtype=t.float64, requires_grad=True)
+x2 = t.tensor([[1.0], [3.0]], dtype=t.float64, requires_grad=True)
+x3 = t.cholesky_solve(x2, x1)
+x4 = []
+h5 = x3.register_hook(lambda g: x4.append(g))
+x6, = t.autograd.grad(x3.square().sum(), x2, create_graph=True)
+x7, = t.autograd.grad(x6.square().sum(), x2)
+""",
 }
 
 

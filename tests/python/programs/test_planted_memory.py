@@ -9,6 +9,14 @@ from programs.compare import compare  # noqa: E402
 pytestmark = pytest.mark.usefixtures("fault")
 
 PLANTED = {
+    "the gradient of a system by the factor that Cholesky's function made is doubled": (
+        "values",
+        """
+x1 = t.tensor([[2.0, 0.5], [0.5, 1.0]], requires_grad=True)
+x2 = t.cholesky_solve(t.ones(2, 1), t.linalg.cholesky(x1))
+x2.backward(t.ones(2, 1) * t.fault(1.0, 2.0))
+""",
+    ),
     "the gradient of a loss whose last target is the blank is doubled": (
         "values",
         """
