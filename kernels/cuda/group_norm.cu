@@ -546,7 +546,7 @@ bool is_for_groups(const dt_stream* stream, const GroupShape& s) {
   const bool is_kept = s.size() <= blocks * kManyWarps * kKeptUnits * kUnit;
   const bool are_many = s.rows >= 2 * multiprocessors(stream->device) && s.size() < kMaxIndex32;
   const int64_t grid = std::max(s.rows * kMostInCluster, s.groups * s.per_group);
-  return s.size() > 1 && grid < kMaxIndex32 && (is_kept || are_many);
+  return grid < kMaxIndex32 && (is_kept || are_many);
 }
 
 int64_t group_gradients_bytes(const dt_stream* stream, const GroupShape& s, int32_t dtype) {

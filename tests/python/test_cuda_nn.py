@@ -248,3 +248,21 @@ def test_rms_norm_of_an_infinite_element(length):
     ours = x[1].astype(float)
     ours /= np.sqrt((ours * ours).mean() + np.finfo(np.float32).eps)
     np.testing.assert_allclose(y[1], ours, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [dt.float32, dt.float64, dt.float16])
+@pytest.mark.parametrize("sizes", [(4, 1), (5, 3, 1), (300, 7, 1, 1)])
+def test_a_group_of_one_element_is_its_bias(sizes, dtype):
+    """What lies as far from the mean as the mean itself; PyTorch leaves the error of a product with 316 there."""
+    x, g = (dt.tensor(numbers(*sizes) * 3 + 1).to("cuda", dtype) for _ in range(2))
+    weight, bias = (dt.tensor(numbers(sizes[1])).to("cuda", dtype) for _ in range(2))
+    given = [v.requires_grad_() for v in (x, weight, bias)]
+    y = dt.group_norm(x, sizes[1], weight, bias)
+    by_x, by_weight, by_bias = dt.autograd.grad(y, given, g)
+    spread = wide(bias).reshape(-1, *[1] * (len(sizes) - 2))
+    assert (wide(y) == np.broadcast_to(spread, sizes)).all()
+    assert (wide(by_x) == 0).all() and (wide(by_weight) == 0).all()
+    sums = wide(g).sum((0, *range(2, len(sizes))))
+    np.testing.assert_allclose(
+        wide(by_bias), sums, rtol=2e-3 if dtype is dt.float16 else 1e-5, atol=1e-3
+    )
