@@ -235,6 +235,10 @@ class ReduceEngine {
  public:
   using T = typename Op::T;
   static constexpr int64_t kColumns = ReducePlan::kColumnBytes / sizeof(T);
+  // Registers have room for four rows of their sums, and for nothing else.
+  static constexpr bool kSumsFloats =
+      kVectorBytes >= 32 && kIsFloating<T> && std::is_same_v<Op, Fold<Sum<T>>>;
+  static constexpr int64_t kPage = 4096 / sizeof(T);
   static constexpr bool kAddsDoubles = std::is_same_v<Op, Fold<Sum<double>>>;
   static constexpr bool kAddsFloats = kAddsHalves && std::is_same_v<Op, Fold<Sum<float>>>;
   // Extrema of integers up to 32 bits: narrow ones are compared as they are.
@@ -387,7 +391,11 @@ class ReduceEngine {
         return load(state, few, 1, rows);
       }
     }
-    Op::add_spans(state, reinterpret_cast<const T*>(x_at(offset)), row_stride, rows, n);
+    const T* const x = reinterpret_cast<const T*>(x_at(offset));
+    if constexpr (kSumsFloats) {
+      if (n >= kPage) return sum_long_spans(state, x, row_stride, rows, n);
+    }
+    Op::add_spans(state, x, row_stride, rows, n);
   }
 
   void reduce_rows_of(int64_t block) const {
