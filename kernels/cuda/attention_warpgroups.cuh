@@ -30,11 +30,13 @@ constexpr int64_t tile_bytes(int64_t elements, int64_t more = 0) {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
+// The offset is added to the array, since what is made of a number may be in any memory: the
+// compiler would take generic instructions.
 template <class Tiles>
 __device__ __forceinline__ Tiles& block_tiles() {
   extern __shared__ unsigned char memory[];
-  const uint64_t at = reinterpret_cast<uint64_t>(memory);
-  return *reinterpret_cast<Tiles*>((at + kAtomBytes - 1) / kAtomBytes * kAtomBytes);
+  const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(memory));
+  return *reinterpret_cast<Tiles*>(memory + (-at & (kAtomBytes - 1)));
 }
 
 // 2^x, where what is not a normal number is 0.
