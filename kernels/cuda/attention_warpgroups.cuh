@@ -59,12 +59,14 @@ __device__ __forceinline__ void wait_for_consumers() {
   asm volatile("bar.sync %0, %1;" ::"n"(kBarrier), "n"(Block::kConsumers) : "memory");
 }
 
-// Blocks that do something one after the other: each waits for its turn, and ends it.
+// Blocks that do something one after the other: each waits for its turn, and ends it. What others
+// wrote is acquired once, behind the loop: each time empties the cache of the multiprocessor.
 __device__ __forceinline__ void wait_for_turn(const int* turns, int own) {
   int turn;
   do {
-    asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(turn) : "l"(turns) : "memory");
+    asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(turn) : "l"(turns) : "memory");
   } while (turn != own);
+  asm volatile("fence.acq_rel.gpu;" ::: "memory");
   asm volatile("fence.proxy.async.global;" ::: "memory");
 }
 __device__ __forceinline__ void end_turn(int* turns, int own) {
