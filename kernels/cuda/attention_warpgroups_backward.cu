@@ -144,6 +144,7 @@ template <int kQueries, class T, class F>
 __device__ __forceinline__ void for_each_tile(const BackwardOperands<T>& in, const Work& work,
                                               const F& f) {
   for (int h = work.shared_head * in.group; h < (work.shared_head + 1) * in.group; ++h) {
+#pragma unroll 1
     for (int tile = work.first_tile; tile < work.tiles; ++tile) f(h, tile * kQueries);
   }
 }
