@@ -81,6 +81,7 @@ __device__ __forceinline__ void bring(ForwardTiles<T, kLength, Block>& tiles,
   tiles.query_came.expect(sizeof tiles.query);
   copy_tile<Block::kRows, kLength>(tiles.query, maps.query, b, h, first, tiles.query_came);
   Turn<kStages> turn;
+#pragma unroll 1
   for (int k = 0; k < end; k += kKeys, turn.advance()) {
     const int place = turn.place;
     tiles.key_free[place].wait(turn.phase ^ 1);
