@@ -55,6 +55,24 @@ struct QuerySums {
   }
 };
 
+// For which gradients a kernel makes products. Those of keys and of values go together: few calls
+// want one alone. This is no condition at run time: the compiler would not keep products under way
+// together.
+enum class Wanted { kAll, kQuery, kKeyAndValue };
+template <Wanted kWanted>
+constexpr bool kWantsQuery = kWanted != Wanted::kKeyAndValue;
+template <Wanted kWanted>
+constexpr bool kWantsKeys = kWanted != Wanted::kQuery;
+
+// Calls f(Wanted).
+template <class F>
+int32_t with_wanted(const calls::AttentionBackward& call, const F& f) {
+  if (call.gquery == nullptr) return f(std::integral_constant<Wanted, Wanted::kKeyAndValue>());
+  if (call.gkey == nullptr && call.gvalue == nullptr)
+    return f(std::integral_constant<Wanted, Wanted::kQuery>());
+  return f(std::integral_constant<Wanted, Wanted::kAll>());
+}
+
 // How blocks are dealt out: some heads at a time, whose operands stay in the cache meanwhile, but
 // as many as have a tile of queries for each multiprocessor: blocks beyond these would wait for
 // turns.
@@ -237,7 +255,7 @@ __device__ __forceinline__ void hand_over(BackwardTiles<T, kLength, kQueries>& t
 }
 
 // A group's 64 keys.
-template <bool kPlain, class T, int kLength, int kQueries>
+template <Wanted kWanted, bool kPlain, class T, int kLength, int kQueries>
 __device__ __forceinline__ void gradients_of_keys(BackwardTiles<T, kLength, kQueries>& tiles,
                                                   const BackwardOperands<T>& in, const Work& work) {
   using Products = WarpgroupProducts<T>;
@@ -278,29 +296,42 @@ __device__ __forceinline__ void gradients_of_keys(BackwardTiles<T, kLength, kQue
                         in.dropout.factor());
     pack<T, true>(weight_slopes, slopes);
     pack<T, kPlain>(weights, scores, kept);
-    store_rows<Block::kRows>(tiles.slopes[turn.place][0], warp_row, weight_slopes);
-    publish_tiles();
+    if constexpr (kWantsQuery<kWanted>) {
+      store_rows<Block::kRows>(tiles.slopes[turn.place][0], warp_row, weight_slopes);
+      publish_tiles();
+    }
     begin_products();
-    Products::template multiply_sums<kQueries>(value_sums, weights, g);
-    wait_for_consumers<Block>();  // all slopes are there
-    Products::template multiply_columns<Block::kRows>(
-        query_sums, tiles.slopes[turn.place][Own::row(group) / kPanel], key_columns);
+    if constexpr (kWantsKeys<kWanted>)
+      Products::template multiply_sums<kQueries>(value_sums, weights, g);
+    if constexpr (kWantsQuery<kWanted>) {
+      wait_for_consumers<Block>();  // all slopes are there
+      Products::template multiply_columns<Block::kRows>(
+          query_sums, tiles.slopes[turn.place][Own::row(group) / kPanel], key_columns);
+    }
     close_products();
-    Products::template multiply_sums<kQueries>(key_sums, weight_slopes, queries);
+    if constexpr (kWantsKeys<kWanted>)
+      Products::template multiply_sums<kQueries>(key_sums, weight_slopes, queries);
     close_products();
-    tiles.added[of_sums.place].wait(of_sums.phase ^ 1);
+    if constexpr (kWantsQuery<kWanted>) tiles.added[of_sums.place].wait(of_sums.phase ^ 1);
     wait_products<1>();
-    hold(query_sums);
-    hold(value_sums);
-    hold(weights);
-    hand_over(tiles, of_sums.place, group, query_sums);
+    if constexpr (kWantsKeys<kWanted>) {
+      hold(value_sums);
+      hold(weights);
+    }
+    if constexpr (kWantsQuery<kWanted>) {
+      hold(query_sums);
+      hand_over(tiles, of_sums.place, group, query_sums);
+    }
     wait_products<0>();
-    hold(key_sums);
-    hold(weight_slopes);
+    if constexpr (kWantsKeys<kWanted>) {
+      hold(key_sums);
+      hold(weight_slopes);
+    }
     free_place(tiles.free[turn.place]);
     turn.advance();
     of_sums.advance();
   });
+  if constexpr (!kWantsKeys<kWanted>) return;
   const float scales[2] = {in.scoring.scale, in.scoring.scale};
   const float factors[2] = {in.dropout.factor(), in.dropout.factor()};
   if (in.to.key.data)
@@ -311,7 +342,7 @@ __device__ __forceinline__ void gradients_of_keys(BackwardTiles<T, kLength, kQue
 
 #endif
 
-template <class T, int kLength, bool kPlain>
+template <Wanted kWanted, class T, int kLength, bool kPlain>
 __global__ void __launch_bounds__(Block::kThreads, 1)
     differentiate_by_warpgroups(BackwardOperands<T> in, const __grid_constant__ BackwardMaps maps) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -333,11 +364,11 @@ __global__ void __launch_bounds__(Block::kThreads, 1)
     if (threadIdx.x % kWarp != 0) return;
     if (warp == 0)
       bring(tiles, maps, in, work);
-    else if (warp <= kSumsOf<kQueries>)
+    else if (kWantsQuery<kWanted> && warp <= kSumsOf<kQueries>)
       add_sums(tiles, in, work, warp - 1);
   } else {
     take_registers_up_to<Block::kRegisters>();
-    gradients_of_keys<kPlain>(tiles, in, work);
+    gradients_of_keys<kWanted, kPlain>(tiles, in, work);
   }
 #endif
 }
@@ -365,13 +396,13 @@ __global__ void __launch_bounds__(Block::kConsumers)
   store_sums<Own::kColumns>(to, b, h, query + Own::row(group) + warp_row, own, scales);
 }
 
-template <class T, int kLength, bool kPlain>
+template <Wanted kWanted, class T, int kLength, bool kPlain>
 int32_t run(const dt_stream* stream, const calls::AttentionBackward& call) {
   constexpr int kQueries = kQueriesOf<kLength, kPlain>;
   constexpr int64_t kBytes = tile_bytes<T>(
       2 * (Block::kRows + kStages * kQueries) * kLength + kStages * Block::kRows * kQueries,
       (kSumsOf<kQueries> * kLength + 2 * kStages) * kQueries * int64_t{sizeof(float)});
-  constexpr auto kKernel = differentiate_by_warpgroups<T, kLength, kPlain>;
+  constexpr auto kKernel = differentiate_by_warpgroups<kWanted, T, kLength, kPlain>;
   if (const int32_t code = allow_shared<kKernel>(stream, kBytes)) return code;
   const dt_view &q = call.query, &k = call.key;
   BackwardMaps maps;
@@ -394,7 +425,7 @@ int32_t run(const dt_stream* stream, const calls::AttentionBackward& call) {
       BlockOrder(q, k, kLength, kQueries, multiprocessors(stream->device))};
   code = launch(stream, kKernel, dim3(static_cast<unsigned>(in.order.blocks())), Block::kThreads,
                 kBytes, in, maps);
-  if (code != DT_KERNEL_OK || call.gquery == nullptr) return code;
+  if (code != DT_KERNEL_OK || !kWantsQuery<kWanted>) return code;
   const dim3 tiles(static_cast<unsigned>(divide_up(q.sizes[2], kQueries)),
                    static_cast<unsigned>(q.sizes[1]), static_cast<unsigned>(q.sizes[0]));
   return launch(stream, round_query_gradient<T, kLength, kQueries>, tiles, Block::kConsumers, 0,
@@ -407,14 +438,17 @@ int32_t attention_backward_by_warpgroups(const dt_stream* stream,
                                          const calls::AttentionBackward& call) {
   return with_warpgroups(stream, call, [&](auto type, auto length, auto plain) -> int32_t {
     if (!has_map(call.g)) return DT_KERNEL_UNSUPPORTED;
-    return run<typename decltype(type)::type, decltype(length)::value, decltype(plain)::value>(
-        stream, call);
+    return with_wanted(call, [&](auto wanted) {
+      return run<decltype(wanted)::value, typename decltype(type)::type, decltype(length)::value,
+                 decltype(plain)::value>(stream, call);
+    });
   });
 }
 
 int64_t attention_backward_by_warpgroups_workspace(const dt_stream* stream,
                                                    const calls::AttentionBackward& call) {
   int64_t bytes = 0;
+  if (call.gquery == nullptr) return bytes;
   with_warpgroups(stream, call, [&](auto, auto length, auto) -> int32_t {
     bytes = QuerySums(nullptr, RowStatistics(nullptr, call.query), call.query, length).bytes;
     return DT_KERNEL_OK;

@@ -47,33 +47,35 @@ def repeats(request):
     dt._ops.set_deterministic(True)
 
 
-def reference(q, k, v, g, is_causal, scale=None):
+def reference(q, k, v, g, is_causal, scale=None, added=0.0, factors=1.0):
     """The result and the gradients of sum(result * g), and what terms of each add up to without their signs, counted as
-    often as an error of the exponents makes itself felt."""
+    often as an error of the exponents makes itself felt. `added` is to scores, `factors` are of weights."""
     group = q.shape[1] // k.shape[1]
     keys, values = np.repeat(k, group, 1), np.repeat(v, group, 1)
     scale = q.shape[-1] ** -0.5 if scale is None else scale
-    scores = scale * q @ keys.swapaxes(2, 3)
+    scores = scale * q @ keys.swapaxes(2, 3) + added
     if is_causal:
         scores = np.where(np.tril(np.ones(scores.shape[2:], bool)), scores, -np.inf)
-    p = np.exp(scores - scores.max(-1, keepdims=True))
-    p /= p.sum(-1, keepdims=True)
-    y = p @ values
-    slope = g @ values.swapaxes(2, 3)
+    p = np.exp(scores - np.maximum(scores.max(-1, keepdims=True), -1e30))
+    p /= np.maximum(p.sum(-1, keepdims=True), 1e-30)
+    kept = p * factors
+    y = kept @ values
+    slope = factors * (g @ values.swapaxes(2, 3))
     s = scale * p * (slope - (y * g).sum(-1, keepdims=True))
 
     def shared(x):
         return x.reshape(x.shape[0], -1, group, *x.shape[2:]).sum(2)
 
-    def products(p, s, q, keys, values, g):
-        return p @ values, s @ keys, shared(s.swapaxes(2, 3) @ q), shared(p.swapaxes(2, 3) @ g)
+    def products(s, q, keys, values, g):
+        of_keys, of_values = s.swapaxes(2, 3) @ q, kept.swapaxes(2, 3) @ g
+        return kept @ values, s @ keys, shared(of_keys), shared(of_values)
 
     sizes = [np.abs(x) for x in (q, keys, values, g)]
     exponents = 1 + (scale * sizes[0] @ sizes[1].swapaxes(2, 3)).max()
-    slopes = sizes[3] @ sizes[2].swapaxes(2, 3)
+    slopes = factors * (sizes[3] @ sizes[2].swapaxes(2, 3))
     terms = scale * p * (slopes + (p * slopes).sum(-1, keepdims=True))
-    bounds = [exponents * x for x in products(p, terms, *sizes)]
-    return products(p, s, q, keys, values, g), bounds
+    bounds = [exponents * x for x in products(terms, *sizes)]
+    return products(s, q, keys, values, g), bounds
 
 
 def operands(shape, dtype, seed=0):
@@ -88,11 +90,26 @@ def operands(shape, dtype, seed=0):
     return [dt.tensor(random.standard_normal(s), device="cuda").to(dtype) for s in sizes]
 
 
-def attend(q, k, v, g, is_causal, scale=None):
-    x = [t.detach().requires_grad_() for t in (q, k, v)]
+def attend(q, k, v, g, is_causal, scale=None, wanted="qkv", **options):
+    x = [t.detach().requires_grad_(name in wanted) for name, t in zip("qkv", (q, k, v))]
     gqa = q.shape[1] != k.shape[1]
-    y = F.scaled_dot_product_attention(*x, is_causal=is_causal, enable_gqa=gqa, scale=scale)
-    return y.detach(), *dt.autograd.grad(y, x, g)
+    y = F.scaled_dot_product_attention(
+        *x, is_causal=is_causal, enable_gqa=gqa, scale=scale, **options
+    )
+    return y.detach(), *dt.autograd.grad(y, [t for t in x if t.requires_grad], g)
+
+
+def check(found, truths, dtype="bfloat16", names="yqkv"):
+    bits = 8 if dtype == "bfloat16" else 11
+    for name, ours, truth in zip(names, found, truths):
+        # Weights and their slopes are rounded to the dtype before they are multiplied.
+        tolerance = 4 * 2.0**-bits * max(np.abs(truth).max(), 0.1)
+        error = np.abs(ours.double().cpu().numpy() - truth).max()
+        assert error <= tolerance, (name, error, tolerance)
+
+
+def wide(tensors):
+    return [t.double().cpu().numpy() for t in tensors]
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
@@ -100,25 +117,79 @@ def attend(q, k, v, g, is_causal, scale=None):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_attention(shape, is_causal, dtype, repeats):
     x = operands(shape, getattr(dt, dtype))
-    found = attend(*x, is_causal)
-    expected, _ = reference(*(t.double().cpu().numpy() for t in x), is_causal)
-    bits = 8 if dtype == "bfloat16" else 11
-    for name, ours, truth in zip(("y", "q", "k", "v"), found, expected):
-        # Weights and their slopes are rounded to the dtype before they are multiplied.
-        tolerance = 4 * 2.0**-bits * max(np.abs(truth).max(), 0.1)
-        error = np.abs(ours.double().cpu().numpy() - truth).max()
-        assert error <= tolerance, (name, error, tolerance)
+    check(attend(*x, is_causal), reference(*wide(x), is_causal)[0], dtype)
 
 
 @pytest.mark.parametrize("is_causal", [False, True])
 @pytest.mark.parametrize("scale", [-0.3, 0.0])
 def test_scales(scale, is_causal, repeats):
     x = operands((1, 2, 2, 200, 190, 64, 64), dt.bfloat16)
-    found = attend(*x, is_causal, scale)
-    expected, _ = reference(*(t.double().cpu().numpy() for t in x), is_causal, scale)
-    for ours, truth in zip(found, expected):
-        tolerance = 4 * 2.0**-8 * max(np.abs(truth).max(), 0.1)
-        assert np.abs(ours.double().cpu().numpy() - truth).max() <= tolerance
+    check(attend(*x, is_causal, scale), reference(*wide(x), is_causal, scale)[0])
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize(
+    "shape",
+    (
+        # Of one head more blocks of keys than an H200 has multiprocessors; blocks may have 128.
+        (1, 1, 1, 128, 17000, 64, 64),
+        (1, 1, 1, 260, 17001, 128, 128),
+        # Of several heads, whose blocks are dealt out together.
+        (1, 6, 2, 130, 3000, 64, 64),
+        (2, 5, 5, 128, 1500, 128, 128),
+    ),
+    ids=str,
+)
+def test_few_queries_beside_many_keys(shape, is_causal, repeats):
+    x = operands(shape, dt.bfloat16)
+    found = attend(*x, is_causal)
+    check(found, reference(*wide(x), is_causal)[0])
+    assert not repeats or all(a.equal(b) for a, b in zip(found, attend(*x, is_causal)))
+
+
+def dropout_factors(shape, p):
+    """What attention with dropout multiplies weights by after manual_seed(1)."""
+    dt.manual_seed(1)
+    batch, heads, _, queries, keys = shape[:5]
+    kept = F.dropout(dt.ones(batch, heads, queries, keys, device="cuda"), p) != 0
+    dt.manual_seed(1)
+    return kept.double().cpu().numpy() / (1 - p)
+
+
+@pytest.mark.parametrize("p", [0.0, 0.3])
+@pytest.mark.parametrize("features", [64, 128])
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("wanted", ["q", "k", "v", "qk", "qv", "kv"])
+def test_some_gradients(wanted, is_causal, features, p):
+    shape = (2, 4, 2, 300, 333, features, features)
+    x = operands(shape, dt.bfloat16)
+    factors = dropout_factors(shape, p)
+    found = attend(*x, is_causal, wanted=wanted, dropout_p=p)
+    truths = dict(zip("yqkv", reference(*wide(x), is_causal, factors=factors)[0]))
+    check(found, [truths[name] for name in "y" + wanted], names="y" + wanted)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("p", [0.0, 0.3])
+@pytest.mark.parametrize("features", [64, 128])
+@pytest.mark.parametrize("kind", ["truth values", "floats", "the query's type"])
+def test_masks(kind, features, p, dtype):
+    shape = (2, 4, 2, 200, 261, features, features)
+    x = operands(shape, getattr(dt, dtype))
+    random = np.random.default_rng(5)
+    seen = random.random((2, 1, 200, 261)) < 0.7
+    seen[0, :, 7] = False  # a query that may look nowhere
+    seen[1, :, :, 128:192] = False  # keys at which nobody looks
+    added = np.where(
+        seen, 0.0 if kind == "truth values" else random.standard_normal((4, 200, 261)), -np.inf
+    )
+    mask = dt.tensor(seen if kind == "truth values" else added, device="cuda")
+    if kind != "truth values":
+        mask = mask.to(dt.float32 if kind == "floats" else x[0].dtype)
+        added = mask.double().cpu().numpy()
+    factors = dropout_factors(shape, p)
+    found = attend(*x, False, attn_mask=mask, dropout_p=p)
+    check(found, reference(*wide(x), False, added=added, factors=factors)[0], dtype)
 
 
 def test_own_kernels():
@@ -147,7 +218,7 @@ def digits(request):
 def test_attention_of_float32(shape, is_causal, digits):
     x = operands(shape, dt.float32)
     found = attend(*x, is_causal)
-    truths, bounds = reference(*(t.double().cpu().numpy() for t in x), is_causal)
+    truths, bounds = reference(*wide(x), is_causal)
     for name, ours, truth, bound in zip(("y", "q", "k", "v"), found, truths, bounds):
         error = np.abs(ours.double().cpu().numpy() - truth) - 2.0**-digits * bound
         assert error.max() <= 0, (name, error.max())
@@ -161,7 +232,7 @@ def test_float32_of_any_size(size):
     v[:, 1, :, 5] *= size
     g[:, 1] /= size
     found = attend(q, k, v, g, False)
-    truths, bounds = reference(*(t.double().cpu().numpy() for t in (q, k, v, g)), False)
+    truths, bounds = reference(*wide((q, k, v, g)), False)
     for ours, truth, bound in zip(found, truths, bounds):
         assert (np.abs(ours.double().cpu().numpy() - truth) <= 2.0**-20 * bound).all()
 
@@ -176,10 +247,10 @@ def test_a_single_query_with_a_mask(keys, dtype):
     seen[0, ..., 0], seen[1] = True, seen[1] & (keys % 2 == 0)  # of an odd count: all are hidden
     mask = dt.tensor(seen, device="cuda")
     added = dt.tensor(random.standard_normal((6, 1, keys)), device="cuda").to(q.dtype)
-    wide = [x.double().cpu().numpy() for x in (q, k, v, added)]
-    scores = wide[0] @ np.repeat(wide[1], 2, 1).swapaxes(2, 3) / 8
-    values = np.repeat(wide[2], 2, 1)
-    for given, shown in ((mask, np.where(seen, scores, -np.inf)), (added, scores + wide[3])):
+    of_q, of_k, of_v, of_added = wide((q, k, v, added))
+    scores = of_q @ np.repeat(of_k, 2, 1).swapaxes(2, 3) / 8
+    values = np.repeat(of_v, 2, 1)
+    for given, shown in ((mask, np.where(seen, scores, -np.inf)), (added, scores + of_added)):
         weights = np.exp(shown - np.maximum(shown.max(-1, keepdims=True), -1e30))
         truth = weights @ values / np.maximum(weights.sum(-1, keepdims=True), 1e-30)
         if given is mask:
@@ -255,7 +326,7 @@ def test_nan_and_infinity(repeats):
             x[at][0, 1, 50, 3] = what
             y = F.scaled_dot_product_attention(*x[:3], is_causal=is_causal)
             with np.errstate(invalid="ignore"):
-                truth = reference(*(t.double().cpu().numpy() for t in x), is_causal)[0][0]
+                truth = reference(*wide(x), is_causal)[0][0]
             assert np.array_equal(np.isnan(y.float().cpu().numpy()), np.isnan(truth)), (what, at)
 
 
@@ -281,16 +352,7 @@ def test_captured(repeats):
         with dt.cuda.graph(graph):
             results = attend(*x, True)
         graph.replay()
-        expected, _ = reference(*(t.double().cpu().numpy() for t in x), True)
-        for ours, truth in zip(results, expected):
-            tolerance = 4 * 2.0**-8 * np.abs(truth).max()
-            assert np.abs(ours.double().cpu().numpy() - truth).max() <= tolerance
-
-
-def attend_with_dropout(q, k, v, g, is_causal):
-    x = [t.detach().requires_grad_() for t in (q, k, v)]
-    y = F.scaled_dot_product_attention(*x, is_causal=is_causal, dropout_p=0.1)
-    return y.detach(), *dt.autograd.grad(y, x, g)
+        check(results, reference(*wide(x), True)[0])
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
@@ -298,7 +360,7 @@ def test_dropout_keeps_no_matrix(dtype):
     x = operands((1, 1, 1, 8192, 8192, 64, 64), getattr(dt, dtype))
     before = dt.cuda.memory_allocated()
     dt.cuda.reset_peak_memory_stats()
-    attend_with_dropout(*x, True)
+    attend(*x, True, dropout_p=0.1)
     assert dt.cuda.max_memory_allocated() - before < 8192 * 8192 // 4
 
 
@@ -319,13 +381,13 @@ def test_dropout_is_that_of_the_cpu():
 def test_captured_dropout(dtype):
     """Each replay draws its own numbers, those of eager calls; the backward the forward's."""
     x = operands((2, 2, 2, 96, 97, 64, 64), getattr(dt, dtype))
-    attend_with_dropout(*x, True)
+    attend(*x, True, dropout_p=0.1)
     dt.manual_seed(5)
-    eager = [attend_with_dropout(*x, True) for _ in range(3)]
+    eager = [attend(*x, True, dropout_p=0.1) for _ in range(3)]
     dt.manual_seed(5)
     graph = dt.cuda.CUDAGraph()
     with dt.cuda.graph(graph):
-        results = attend_with_dropout(*x, True)
+        results = attend(*x, True, dropout_p=0.1)
     for expected in eager:
         graph.replay()
         assert all(a.equal(b) for a, b in zip(results, expected))
