@@ -324,9 +324,7 @@ int64_t kernels::attention_backward_workspace(const dt_stream* stream,
   if (!has_kernel(call.query, call.key, call.value)) return 0;
   const int64_t own = std::max(RowStatistics(nullptr, call.query).bytes,
                                attention_backward_by_warpgroups_workspace(stream, call));
-  if (!cudnn_can(call)) return own;
-  const int64_t theirs = cudnn_attention_workspace(stream, call);
-  return own > theirs ? own : theirs;
+  return cudnn_can(call) ? cudnn_attention_workspace(stream, call, own) : own;
 }
 
 }  // namespace dt::cuda

@@ -217,10 +217,13 @@ struct AttentionPlan {
   bool chosen = false;
   std::vector<Engine> engines;  // after the choice one, or none where the own kernel is faster
 
-  int64_t workspace() const {
+  // Of all ways that may be taken: the library's, which want `theirs` besides what an engine does,
+  // and the own kernel.
+  int64_t workspace(int64_t theirs, int64_t own) const {
+    if (engines.empty()) return own;
     int64_t bytes = 0;
     for (const Engine& engine : engines) bytes = std::max(bytes, engine.workspace);
-    return bytes;
+    return chosen ? theirs + bytes : std::max(theirs + bytes, own);
   }
 };
 
@@ -433,13 +436,14 @@ bool cudnn_can(const calls::AttentionBackward& call) {
 
 int64_t cudnn_attention_workspace(const dt_stream* stream, const calls::Attention& call) {
   const std::lock_guard<std::mutex> lock(cudnn_mutex());
-  return plan_for(stream, call).workspace();
+  return plan_for(stream, call).workspace(0, 0);
 }
 
-int64_t cudnn_attention_workspace(const dt_stream* stream, const calls::AttentionBackward& call) {
+int64_t cudnn_attention_workspace(const dt_stream* stream, const calls::AttentionBackward& call,
+                                  int64_t own) {
   const std::lock_guard<std::mutex> lock(cudnn_mutex());
   const Gradients part(stream, call, 0);
-  return delta_bytes(part) + sums_bytes(part) + plan_for(stream, call).workspace();
+  return plan_for(stream, call).workspace(delta_bytes(part) + sums_bytes(part), own);
 }
 
 int32_t cudnn_attention(const dt_stream* stream, const calls::Attention& call,

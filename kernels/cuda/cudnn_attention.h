@@ -12,9 +12,10 @@ namespace dt::cuda {
 bool cudnn_can(const calls::Attention& call);
 bool cudnn_can(const calls::AttentionBackward& call);
 
-// Bytes of scratch memory for what follows.
+// Bytes of scratch memory for what follows, where the own kernel of gradients wants `own`.
 int64_t cudnn_attention_workspace(const dt_stream* stream, const calls::Attention& call);
-int64_t cudnn_attention_workspace(const dt_stream* stream, const calls::AttentionBackward& call);
+int64_t cudnn_attention_workspace(const dt_stream* stream, const calls::AttentionBackward& call,
+                                  int64_t own);
 
 // Does the call, or lets `own` do it where that was faster: the first call of a shape times the
 // library's engines and the own kernel, unless the stream is being captured.
