@@ -30,8 +30,6 @@ struct ForwardMaps {
   CUtensorMap query, key, value;
 };
 
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
-
 template <class T, int kLength, class Block>
 struct ForwardTiles {
   alignas(kAtomBytes) T query[Block::kRows * kLength];
@@ -40,6 +38,8 @@ struct ForwardTiles {
   Barrier query_came, key_came[kStages], value_came[kStages], key_free[kStages],
       value_free[kStages];
 };
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 // Makes exponentials of scores, which are times `unit` in units of log2(e), relative to the largest
 // so far. What was added up before is to be multiplied by `factor`. Products are rounded before the
@@ -208,7 +208,7 @@ __global__ void __launch_bounds__(Block<kLength, kPlain>::kThreads, 1)
 template <class T, int kLength, bool kPlain>
 int32_t run(const dt_stream* stream, const calls::Attention& call) {
   using Of = Block<kLength, kPlain>;
-  constexpr int64_t kBytes = tile_bytes<T>((Of::kRows + 2 * kStages * Of::kKeys) * kLength);
+  constexpr int64_t kBytes = shared_bytes<ForwardTiles<T, kLength, Of>>();
   constexpr auto kKernel = attend_by_warpgroups<T, kLength, kPlain>;
   if (const int32_t code = allow_shared<kKernel>(stream, kBytes)) return code;
   const dt_view &q = call.query, &k = call.key;

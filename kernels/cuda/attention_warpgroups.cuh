@@ -20,12 +20,12 @@ struct Groups {
                        kRegistersToCopy = kGroups == 2 ? 24 : 32;
 };
 
-// Of shared memory: tiles of so many elements, what is to be known of them, and what lies before
-// the first whole kAtomBytes.
-template <class T>
-constexpr int64_t tile_bytes(int64_t elements, int64_t more = 0) {
-  constexpr int64_t kBarriers = 256;
-  return elements * int64_t{sizeof(T)} + more + kBarriers + kAtomBytes;
+// Of shared memory: tiles, and what lies before the first whole kAtomBytes.
+template <class Tiles>
+constexpr int64_t shared_bytes() {
+  constexpr int64_t kBytes = int64_t{sizeof(Tiles)} + kAtomBytes;
+  static_assert(kBytes <= 227 * 1024, "a block may have no more");
+  return kBytes;
 }
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL

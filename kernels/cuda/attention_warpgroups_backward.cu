@@ -110,8 +110,6 @@ struct BackwardMaps {
   CUtensorMap query, g, key, value;
 };
 
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
-
 template <class T, int kLength, int kQueries>
 struct BackwardTiles {
   alignas(kAtomBytes) T key[Block::kRows * kLength];
@@ -124,6 +122,8 @@ struct BackwardTiles {
   Barrier keys_came, came[kStages], free[kStages], summed[kSumsOf<kQueries>],
       added[kSumsOf<kQueries>];
 };
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 // What a block does: keys of a head, and the tiles of queries that they meet, for each of the
 // queries' heads that share it.
@@ -399,9 +399,7 @@ __global__ void __launch_bounds__(Block::kConsumers)
 template <Wanted kWanted, class T, int kLength, bool kPlain>
 int32_t run(const dt_stream* stream, const calls::AttentionBackward& call) {
   constexpr int kQueries = kQueriesOf<kLength, kPlain>;
-  constexpr int64_t kBytes = tile_bytes<T>(
-      2 * (Block::kRows + kStages * kQueries) * kLength + kStages * Block::kRows * kQueries,
-      (kSumsOf<kQueries> * kLength + 2 * kStages) * kQueries * int64_t{sizeof(float)});
+  constexpr int64_t kBytes = shared_bytes<BackwardTiles<T, kLength, kQueries>>();
   constexpr auto kKernel = differentiate_by_warpgroups<kWanted, T, kLength, kPlain>;
   if (const int32_t code = allow_shared<kKernel>(stream, kBytes)) return code;
   const dt_view &q = call.query, &k = call.key;

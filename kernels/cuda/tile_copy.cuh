@@ -7,8 +7,6 @@
 
 namespace dt::cuda {
 
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
-
 // Counts arrivals, and bytes that the copy engine still owes. When nothing is missing, a phase
 // ends, and it counts anew.
 class Barrier {
@@ -40,6 +38,8 @@ class Barrier {
  private:
   uint64_t state_;
 };
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 // Lets the copy engine see barriers that one thread has opened; the others' turn is behind a
 // barrier of the block.
