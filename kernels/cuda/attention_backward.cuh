@@ -15,7 +15,7 @@ struct RowStatistics {
   static constexpr int kTile = 64;
 
   float *lse, *delta;
-  int* turns;
+  int* blocks_added;
   int rows;  // from one head to the next
   int64_t bytes;
 
@@ -25,7 +25,7 @@ struct RowStatistics {
     const int64_t count = query.sizes[0] * query.sizes[1] * rows;
     lse = scratch.take<float>(count);
     delta = scratch.take<float>(count);
-    turns = scratch.take<int>(count / kTile);
+    blocks_added = scratch.take<int>(count / kTile);
     bytes = scratch.used();
   }
   __device__ int64_t at(int b, int h, int heads) const { return (int64_t{b} * heads + h) * rows; }
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kStatisticsThreads)
     sum += __shfl_xor_sync(~0u, sum, distance);
   if (lane != 0) return;
   const int64_t at = to.at(b, h, heads) + row;
-  if (row % RowStatistics::kTile == 0) to.turns[at / RowStatistics::kTile] = 0;
+  if (row % RowStatistics::kTile == 0) to.blocks_added[at / RowStatistics::kTile] = 0;
   to.delta[at] = sum;
   to.lse[at] = exists ? lse[(int64_t{b} * heads + h) * g.rows + row] * kLog2E : INFINITY;
 }

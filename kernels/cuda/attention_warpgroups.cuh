@@ -59,18 +59,19 @@ __device__ __forceinline__ void wait_for_consumers() {
   asm volatile("bar.sync %0, %1;" ::"n"(kBarrier), "n"(Block::kConsumers) : "memory");
 }
 
-// Blocks that do something one after the other: each waits for its turn, and ends it. What others
-// wrote is acquired once, behind the loop: each time empties the cache of the multiprocessor.
-__device__ __forceinline__ void wait_for_turn(const int* turns, int own) {
-  int turn;
+// Blocks that do something one after the other, and count those that have done it: each waits for
+// all before it. What they wrote is acquired once, behind the loop: each time empties the cache of
+// the multiprocessor.
+__device__ __forceinline__ void wait_for_blocks(const int* done, int before) {
+  int count;
   do {
-    asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(turn) : "l"(turns) : "memory");
-  } while (turn != own);
+    asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(count) : "l"(done) : "memory");
+  } while (count != before);
   asm volatile("fence.acq_rel.gpu;" ::: "memory");
   asm volatile("fence.proxy.async.global;" ::: "memory");
 }
-__device__ __forceinline__ void end_turn(int* turns, int own) {
-  asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(turns), "r"(own + 1) : "memory");
+__device__ __forceinline__ void count_block(int* done, int before) {
+  asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(done), "r"(before + 1) : "memory");
 }
 
 // Sums as the left operand of products, with zeros in the place of what is not kept, see

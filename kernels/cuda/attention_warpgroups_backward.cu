@@ -133,7 +133,7 @@ struct Work {
 
   // How many blocks add to a tile before this one.
   template <int kQueries>
-  __device__ __forceinline__ int turn(const Scoring& scoring, int query) const {
+  __device__ __forceinline__ int blocks_before(const Scoring& scoring, int query) const {
     if (!scoring.is_causal) return block;
     return (scoring.last_key(query + kQueries) - 1) / Block::kRows - block;
   }
@@ -142,11 +142,11 @@ struct Work {
 template <int kQueries, class T>
 __device__ __forceinline__ Work work_of_block(const BackwardOperands<T>& in) {
   const BlockOrder& order = in.order;
-  const int number = static_cast<int>(blockIdx.x), before = order.together * order.per_head;
-  const int first_head = number / before * order.together;
-  const int together = min(order.together, order.all_heads - first_head), inside = number % before;
-  const int head = first_head + inside % together, place = inside / together;
-  const int block = in.scoring.is_causal ? order.per_head - 1 - place : place;
+  const int index = static_cast<int>(blockIdx.x), most = order.together * order.per_head;
+  const int first_head = index / most * order.together;
+  const int together = min(order.together, order.all_heads - first_head), inside = index % most;
+  const int head = first_head + inside % together, rank = inside / together;
+  const int block = in.scoring.is_causal ? order.per_head - 1 - rank : rank;
   const int first = block * Block::kRows;
   return {head / order.heads,
           head % order.heads,
@@ -172,6 +172,10 @@ template <class T, int kLength, int kQueries>
 __device__ __forceinline__ void bring(BackwardTiles<T, kLength, kQueries>& tiles,
                                       const BackwardMaps& maps, const BackwardOperands<T>& in,
                                       const Work& work) {
+  if (work.first_tile >= work.tiles) {  // no query sees these keys
+    tiles.keys_came.arrive();
+    return;
+  }
   tiles.keys_came.expect(sizeof tiles.key + sizeof tiles.value);
   copy_tile<Block::kRows, kLength>(tiles.key, maps.key, work.b, work.shared_head, work.first,
                                    tiles.keys_came);
@@ -205,12 +209,12 @@ __device__ __forceinline__ void add_sums(BackwardTiles<T, kLength, kQueries>& ti
     turn.advance();
     if (!is_own) return;
     const int64_t at = in.statistics.at(work.b, h, in.heads) + query;
-    int* const turns = in.statistics.turns + at / RowStatistics::kTile;  // that of its first 64
+    int* const done = in.statistics.blocks_added + at / RowStatistics::kTile;  // of its first 64
     float* const to = in.query_sums + at * kLength;
     tiles.summed[place].wait(phase);
-    const int number = work.turn<kQueries>(in.scoring, query);
-    wait_for_turn(turns, number);
-    if (number == 0)
+    const int before = work.blocks_before<kQueries>(in.scoring, query);
+    wait_for_blocks(done, before);
+    if (before == 0)
       write_numbers(to, tiles.sums[place], kCount);
     else
       add_numbers(to, tiles.sums[place], kCount);
@@ -218,7 +222,7 @@ __device__ __forceinline__ void add_sums(BackwardTiles<T, kLength, kQueries>& ti
     wait_until_read();
     tiles.added[place].arrive();
     wait_until_written();
-    end_turn(turns, number);
+    count_block(done, before);
   });
 }
 
