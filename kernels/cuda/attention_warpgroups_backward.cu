@@ -234,13 +234,15 @@ __device__ __forceinline__ void make_slopes(float (&scores)[kTiles][4], float (&
                                             uint32_t kept, float factor) {
 #pragma unroll
   for (int j = 0; j < kTiles; ++j) {
+    const int query = 8 * j + lane_pair();
+    const float2 two_lse = *reinterpret_cast<const float2*>(lse + query),
+                 two_delta = *reinterpret_cast<const float2*>(delta + query);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int query = 8 * j + lane_pair() + i % 2;
-      scores[j][i] = exp2_of(fmaf(scores[j][i], unit, -lse[query]));
+      scores[j][i] = exp2_of(fmaf(scores[j][i], unit, i % 2 == 0 ? -two_lse.x : -two_lse.y));
       if constexpr (!kPlain)
         slopes[j][i] = (kept >> (4 * j + i) & 1) != 0 ? slopes[j][i] * factor : 0.0f;
-      slopes[j][i] = scores[j][i] * (slopes[j][i] - delta[query]);
+      slopes[j][i] = scores[j][i] * (slopes[j][i] - (i % 2 == 0 ? two_delta.x : two_delta.y));
     }
   }
 }
