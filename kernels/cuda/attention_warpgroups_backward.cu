@@ -452,9 +452,10 @@ int32_t attention_backward_by_warpgroups(const dt_stream* stream,
 int64_t attention_backward_by_warpgroups_workspace(const dt_stream* stream,
                                                    const calls::AttentionBackward& call) {
   int64_t bytes = 0;
-  if (call.gquery == nullptr) return bytes;
   with_warpgroups(stream, call, [&](auto, auto length, auto) -> int32_t {
-    bytes = QuerySums(nullptr, RowStatistics(nullptr, call.query), call.query, length).bytes;
+    const RowStatistics statistics(nullptr, call.query);
+    bytes =
+        call.gquery ? QuerySums(nullptr, statistics, call.query, length).bytes : statistics.bytes;
     return DT_KERNEL_OK;
   });
   return bytes;
