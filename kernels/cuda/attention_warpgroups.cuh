@@ -60,14 +60,14 @@ __device__ __forceinline__ void wait_for_consumers() {
 }
 
 // Blocks that do something one after the other, and count those that have done it: each waits for
-// all before it. What they wrote is acquired once, behind the loop: each time empties the cache of
-// the multiprocessor.
+// all before it. What they wrote is acquired once, by a last load: each time would empty the cache of
+// the multiprocessor, and a fence would wait for all that the thread has sent.
 __device__ __forceinline__ void wait_for_blocks(const int* done, int before) {
   int count;
   do {
     asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(count) : "l"(done) : "memory");
   } while (count != before);
-  asm volatile("fence.acq_rel.gpu;" ::: "memory");
+  asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(count) : "l"(done) : "memory");
   asm volatile("fence.proxy.async.global;" ::: "memory");
 }
 __device__ __forceinline__ void count_block(int* done, int before) {
