@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "core/base/lock.h"
 #include "core/runtime/autocast.h"
 #include "core/runtime/generator.h"
 #include "core/runtime/stream.h"
@@ -11,15 +12,13 @@ namespace {
 
 // A context is in force where its number is this one. The child of a fork has one thread alone, so
 // there what other threads had in force is free.
-std::atomic<uint32_t> process_number{1};
 
 bool is_swapped_in() {
   return this_thread.context != this_thread.own_context;
 }
 
 void after_fork() {
-  const uint32_t number = ++process_number;
-  if (is_swapped_in()) this_thread.context->in_force = number;
+  if (is_swapped_in()) this_thread.context->in_force = process_number.load();
 }
 
 void claim(Context& next) {

@@ -1,5 +1,6 @@
 #include "core/runtime/generator.h"
 
+#include <mutex>
 #include <random>
 #include <vector>
 
@@ -9,6 +10,8 @@
 
 namespace dt {
 namespace {
+
+using Guard = std::lock_guard<SpinLock>;
 
 constexpr int64_t kFixedSeed = 67280421310721;  // PyTorch's seed of a new generator
 
@@ -50,7 +53,7 @@ Generator::Generator(Device device, int64_t seed) : device_(device) {
 // A new tensor each time: nodes that will repeat a draw keep the old one.
 void Generator::restart(int64_t seed, int64_t offset) {
   const Tensor state = random_state({seed, offset}, device_);
-  const std::lock_guard<std::mutex> guard(mutex_);
+  const Guard guard(lock_);
   state_ = state;
   seed_ = seed;
   offset_ = offset;
@@ -62,12 +65,12 @@ void Generator::manual_seed(int64_t seed) {
 }
 
 int64_t Generator::seed() const {
-  const std::lock_guard<std::mutex> guard(mutex_);
+  const Guard guard(lock_);
   return seed_;
 }
 
 Generator::Position Generator::position() const {
-  const std::lock_guard<std::mutex> guard(mutex_);
+  const Guard guard(lock_);
   return {seed_, offset_ + advance_};
 }
 
@@ -87,7 +90,7 @@ void Generator::set_state(const Tensor& state) {
 
 Generator::Draw Generator::reserve(int64_t elements) {
   const int64_t counters = elements / kElementsPerCounter + elements % kElementsPerCounter;
-  const std::lock_guard<std::mutex> guard(mutex_);
+  const Guard guard(lock_);
   // Another thread's draws are no part of the graph that one captures.
   const Graph* graph = context().graph;
   const bool is_captured = captured_.defined() && graph && graph->device() == device_;
@@ -99,7 +102,7 @@ Generator::Draw Generator::reserve(int64_t elements) {
 
 Tensor Generator::begin_capture() {
   const Tensor state = random_state(position(), device_);
-  const std::lock_guard<std::mutex> guard(mutex_);
+  const Guard guard(lock_);
   DT_CHECK(!captured_.defined(), kRuntimeError, "a step is being captured already");
   captured_ = state;
   captured_advance_ = 0;
@@ -107,32 +110,44 @@ Tensor Generator::begin_capture() {
 }
 
 int64_t Generator::end_capture() {
-  const std::lock_guard<std::mutex> guard(mutex_);
+  const Guard guard(lock_);
   captured_ = Tensor();
   return captured_advance_;
 }
 
 void Generator::skip(int64_t counters) {
-  const std::lock_guard<std::mutex> guard(mutex_);
+  const Guard guard(lock_);
   advance_ += counters;
 }
 
 DefaultGenerators::DefaultGenerators()
     : cpu_(Ref<Generator>::adopt(new Generator(kCpu, unpredictable_seed()))) {}
 
+Ref<Generator> DefaultGenerators::find(size_t index) {
+  const Guard guard(lock_);
+  return index < cuda_.size() ? cuda_[index] : Ref<Generator>();
+}
+
+// No lock is held while one is made or seeded: that takes memory of the device.
 Ref<Generator> DefaultGenerators::get(Device device) {
   if (device == kCpu) return cpu_;
-  const std::lock_guard<std::mutex> guard(mutex_);
-  const size_t i = static_cast<size_t>(device.index);
-  if (cuda_.size() <= i) cuda_.resize(i + 1);
-  if (!cuda_[i]) cuda_[i] = Ref<Generator>::adopt(new Generator(device, cpu_->seed()));
-  return cuda_[i];
+  const auto index = static_cast<size_t>(device.index);
+  if (const Ref<Generator> made = find(index)) return made;
+  const auto fresh = Ref<Generator>::adopt(new Generator(device, cpu_->seed()));
+  const Guard guard(lock_);
+  if (cuda_.size() <= index) cuda_.resize(index + 1);
+  if (!cuda_[index]) cuda_[index] = fresh;
+  return cuda_[index];
 }
 
 void DefaultGenerators::seed_all(int64_t seed) {
   cpu_->manual_seed(seed);
-  const std::lock_guard<std::mutex> guard(mutex_);
-  for (const Ref<Generator>& generator : cuda_) {
+  std::vector<Ref<Generator>> all;
+  {
+    const Guard guard(lock_);
+    all = cuda_;
+  }
+  for (const Ref<Generator>& generator : all) {
     if (generator) generator->manual_seed(seed);
   }
 }

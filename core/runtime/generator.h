@@ -3,9 +3,9 @@
 // repeated (dropout's gradient does).
 #pragma once
 
-#include <mutex>
 #include <vector>
 
+#include "core/base/lock.h"
 #include "core/tensor/tensor.h"
 
 namespace dt {
@@ -47,7 +47,7 @@ class Generator : public RefCounted {
   void restart(int64_t seed, int64_t offset);
 
   const Device device_;
-  mutable std::mutex mutex_;
+  mutable SpinLock lock_;
   Tensor state_;
   int64_t seed_ = 0, offset_ = 0, advance_ = 0;
   Tensor captured_;  // undefined: nothing is being captured
@@ -65,8 +65,10 @@ class DefaultGenerators : public RefCounted {
   void seed_all(int64_t seed);
 
  private:
+  Ref<Generator> find(size_t index);  // of a GPU; null: not made yet
+
   const Ref<Generator> cpu_;
-  std::mutex mutex_;
+  SpinLock lock_;
   std::vector<Ref<Generator>> cuda_;
 };
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 
+#include "core/base/lock.h"
 #include "core/runtime/thread.h"
 
 namespace dt {
@@ -18,10 +19,7 @@ struct Sink {
   }
 };
 
-std::mutex& sink_mutex() {
-  static std::mutex& m = *new std::mutex;
-  return m;
-}
+SpinLock sink_lock;
 std::shared_ptr<Sink>& current_sink() {
   static auto& s = *new std::shared_ptr<Sink>;
   return s;
@@ -38,7 +36,7 @@ void set_log_sink(LogSink sink, void* context, void (*drop)(void*)) {
     next->drop = drop;
   }
   {
-    std::lock_guard<std::mutex> lock(sink_mutex());
+    const std::lock_guard<SpinLock> lock(sink_lock);
     current_sink().swap(next);
   }
 }  // the old sink, if nobody is inside it, is dropped here, outside the lock
@@ -46,7 +44,7 @@ void set_log_sink(LogSink sink, void* context, void (*drop)(void*)) {
 void log(LogLevel level, const std::string& message) {
   std::shared_ptr<Sink> sink;
   {
-    std::lock_guard<std::mutex> lock(sink_mutex());
+    const std::lock_guard<SpinLock> lock(sink_lock);
     sink = current_sink();
   }
   if (!sink) {

@@ -19,6 +19,7 @@ struct Thread {
   Node* dead_nodes;      // waiting to be deleted by the outermost Node::destroy
   bool is_freeing_nodes;
   bool is_logging;
+  bool is_refreshing_views;
   int ends;  // how often end_thread has run
 };
 
