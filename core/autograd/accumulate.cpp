@@ -25,8 +25,8 @@ void AccumulateGrad::backward(BackwardCall& call) {
 }
 
 void AccumulateGrad::add(Tensor grad, bool create_graph) {
-  slot_->accumulate(std::move(grad), strides_, create_graph);
-  if (HookList* const hooks = accumulated.get()) run_hooks(*hooks, 0, slot_->get());
+  const Tensor sum = slot_->accumulate(std::move(grad), strides_, create_graph);
+  if (HookList* const hooks = accumulated.get()) run_hooks(*hooks, 0, sum);
 }
 
 Ref<AccumulateGrad> accumulator_of(const Tensor& leaf) {

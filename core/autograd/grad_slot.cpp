@@ -35,30 +35,45 @@ Ref<TensorImpl> GradSlot::take() {
   return std::exchange(grad_, Tensor()).ref();
 }
 
-bool GradSlot::put(const Tensor& grad) {
+// While it lives no other thread adds. The thread itself may come back to the slot: memory may run
+// out while a sum is made, and what the user does then may end here.
+class GradSlot::Adding {
+ public:
+  explicit Adding(GradSlot* slot) : slot_(slot->adder_ == &this_thread ? nullptr : slot) {
+    if (!slot_) return;
+    slot_->adding_.lock();
+    slot_->adder_ = &this_thread;
+  }
+  ~Adding() {
+    if (!slot_) return;
+    slot_->adder_ = nullptr;
+    slot_->adding_.unlock();
+  }
+  Adding(const Adding&) = delete;
+
+ private:
+  GradSlot* const slot_;  // null: the thread is adding already
+};
+
+bool GradSlot::replace(const Tensor& before, const Tensor& after) {
   Guard guard(lock_);
-  if (grad_.defined()) return false;
-  grad_ = grad;
+  if (grad_.impl() != before.impl()) return false;
+  grad_ = after;
   return true;
 }
 
 template <class Sum>
-void GradSlot::update(Tensor grad, const Sum& sum) {
-  Tensor before(take());
-  try {
-    for (;;) {
-      if (grad.defined()) before = sum(before, std::move(grad));
-      if (put(before)) return;
-      grad = Tensor(take());
-    }
-  } catch (...) {
-    if (before.defined()) put(before);
-    throw;
+Tensor GradSlot::update(Tensor grad, const Sum& sum) {
+  const Adding adding(this);
+  for (;;) {
+    const Tensor before = get();
+    grad = sum(before, std::move(grad));
+    if (replace(before, grad)) return grad;
   }
 }
 
-void GradSlot::accumulate(Tensor grad, const Dims& strides, bool create_graph) {
-  update(std::move(grad), [&](const Tensor& before, Tensor grad) {
+Tensor GradSlot::accumulate(Tensor grad, const Dims& strides, bool create_graph) {
+  return update(std::move(grad), [&](const Tensor& before, Tensor grad) {
     if (!before.defined()) {
       if (!owns_storage(grad) || !same_walk(grad.sizes(), grad.strides(), strides))
         return clone_strided(grad, strides);

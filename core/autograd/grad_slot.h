@@ -3,6 +3,7 @@
 // there still.
 #pragma once
 
+#include "core/runtime/thread.h"
 #include "core/tensor/tensor.h"
 
 namespace dt {
@@ -14,22 +15,24 @@ class GradSlot : public RefCounted, public Pooled {
   Tensor get() const;  // undefined: no gradient
   void set(Tensor grad);
   Ref<TensorImpl> take();  // leaves none
-  // Adds `grad` to what is there; two threads may do so at once, and both count: no lock is held
-  // while a kernel or a hook runs, but who adds takes the gradient out for so long. The first
-  // gradient gets these strides, and may be kept as it is if nobody else can see it. With
-  // `create_graph` the sum is a new tensor, with a graph.
-  void accumulate(Tensor grad, const Dims& strides, bool create_graph);
+  // Adds `grad` to what is there, which others see meanwhile, and gives back the sum. Threads add
+  // one after the other. The first gradient gets these strides, and may be kept as it is if nobody
+  // else can see it. With `create_graph` the sum is a new tensor, with a graph.
+  Tensor accumulate(Tensor grad, const Dims& strides, bool create_graph);
   // The same for a gradient that goes on to others: it is copied, and a sum is a new tensor.
   void add_copy(const Tensor& grad);
 
  private:
-  // Puts sum(first) back, where `first` is what is there, and sum(...) of that and whatever others
-  // have left meanwhile. If a sum fails, what was there before it stays.
+  class Adding;
+
+  // Puts sum(what is there, grad) in its place. If that fails, what was there stays.
   template <class Sum>
-  void update(Tensor grad, const Sum& sum);
-  bool put(const Tensor& grad);  // false: another thread has left its own
+  Tensor update(Tensor grad, const Sum& sum);
+  bool replace(const Tensor& before, const Tensor& after);  // false: something else is there
 
   mutable SpinLock lock_;  // for a moment: the pointer
+  SpinLock adding_;        // for as long as a sum takes
+  std::atomic<const Thread*> adder_{nullptr};
   Tensor grad_;
 };
 

@@ -6,6 +6,7 @@
 #include "core/autograd/hooks.h"
 #include "core/autograd/record.h"
 #include "core/autograd/view.h"
+#include "core/runtime/thread.h"
 
 namespace dt {
 namespace {
@@ -16,21 +17,44 @@ bool is_in_graph(const Autograd& a) {
   return a.requires_grad || a.node;
 }
 
-// A view's node is stale once an in-place op gave its base another history. Then the recipe is
-// recorded again, on the parent as it is now: first for the views that this one was made from.
+// A view's node is stale once an in-place op gave its base another history.
+bool is_stale(const TensorImpl* v, uint32_t rebased) {
+  const ViewInfo* const view = v->autograd.view.get();
+  return view && view->seen_rebase.load(std::memory_order_acquire) != rebased;
+}
+
+// One thread at a time, since several may read one view; recording looks at views again.
+class Refreshing {
+ public:
+  Refreshing() {
+    lock_.lock();
+    this_thread.is_refreshing_views = true;
+  }
+  ~Refreshing() {
+    this_thread.is_refreshing_views = false;
+    lock_.unlock();
+  }
+  Refreshing(const Refreshing&) = delete;
+
+ private:
+  static SpinLock lock_;
+};
+SpinLock Refreshing::lock_;
+
+// Then the recipe is recorded again, on the parent as it is now: first for the views that this one
+// was made from.
 void refresh_view(TensorImpl* x) {
   const uint32_t rebased = view_base(x)->autograd.rebased;
-  const auto is_stale = [rebased](const TensorImpl* v) {
-    return v->autograd.view && v->autograd.view->seen_rebase != rebased;
-  };
-  if (!is_stale(x)) return;
+  if (!is_stale(x, rebased) || this_thread.is_refreshing_views) return;
+  const Refreshing refreshing;
   std::vector<TensorImpl*> chain;
-  for (TensorImpl* v = x; is_stale(v); v = v->autograd.view->parent.get()) chain.push_back(v);
+  for (TensorImpl* v = x; is_stale(v, rebased); v = v->autograd.view->parent.get())
+    chain.push_back(v);
   for (; !chain.empty(); chain.pop_back()) {
     ViewInfo& view = *chain.back()->autograd.view;
     check_recipe_holds(view);
-    view.seen_rebase = rebased;  // first: recording looks at the view again
     if (is_in_graph(view.parent->autograd)) record_view_of(chain.back(), Tensor(view.parent));
+    view.seen_rebase.store(rebased, std::memory_order_release);
   }
 }
 

@@ -3,6 +3,7 @@
 // op).
 #pragma once
 
+#include <atomic>
 #include <functional>
 
 #include "core/autograd/node.h"
@@ -34,9 +35,9 @@ struct ViewInfo : Pooled {
   Ref<TensorImpl> base;    // what the chain of views began with
   ViewRecipe recipe;
   const char* node_name;
-  uint32_t seen_rebase;    // the base's `rebased` when this view's node was made
-  bool made_without_grad;  // it, or a view that it was made from
-  uint32_t seen_relook;    // the parent's `relooked` when this view was made
+  std::atomic<uint32_t> seen_rebase;  // the base's `rebased` when this view's node was made
+  bool made_without_grad;             // it, or a view that it was made from
+  uint32_t seen_relook;               // the parent's `relooked` when this view was made
 };
 
 // Applies the recipe, as an op with a gradient. This function and the next are made of ops, in

@@ -235,9 +235,8 @@ class ReduceEngine {
  public:
   using T = typename Op::T;
   static constexpr int64_t kColumns = ReducePlan::kColumnBytes / sizeof(T);
-  // Registers have room for four rows of their sums, and for nothing else.
-  static constexpr bool kSumsFloats =
-      kVectorBytes >= 32 && kIsFloating<T> && std::is_same_v<Op, Fold<Sum<T>>>;
+  // Of these alone registers have room for four rows.
+  static constexpr bool kSums = kIsFloating<T> && std::is_same_v<Op, Fold<Sum<T>>>;
   static constexpr int64_t kPage = 4096 / sizeof(T);
   static constexpr bool kAddsDoubles = std::is_same_v<Op, Fold<Sum<double>>>;
   static constexpr bool kAddsFloats = kAddsHalves && std::is_same_v<Op, Fold<Sum<float>>>;
@@ -392,7 +391,7 @@ class ReduceEngine {
       }
     }
     const T* const x = reinterpret_cast<const T*>(x_at(offset));
-    if constexpr (kSumsFloats) {
+    if constexpr (kSums && kVectorBytes >= 32) {
       if (n >= kPage) return sum_long_spans(state, x, row_stride, rows, n);
     }
     Op::add_spans(state, x, row_stride, rows, n);

@@ -60,8 +60,8 @@ __device__ __forceinline__ void wait_for_consumers() {
 }
 
 // Blocks that do something one after the other, and count those that have done it: each waits for
-// all before it. What they wrote is acquired once, by a last load: each time would empty the cache of
-// the multiprocessor, and a fence would wait for all that the thread has sent.
+// all before it. What they wrote is acquired once, by a last load: each time would empty the cache
+// of the multiprocessor, and a fence would wait for all that the thread has sent.
 __device__ __forceinline__ void wait_for_blocks(const int* done, int before) {
   int count;
   do {
