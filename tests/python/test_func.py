@@ -230,3 +230,31 @@ def test_no_later_derivative_is_by_the_copies_of_arguments(derivative):
         return [g.requires_grad for g in t.autograd.grad(y.sum(), w, create_graph=True)]
 
     assert later(dt) == later(torch)
+
+
+@pytest.mark.parametrize("transform", ["jacfwd", "jacrev", "hessian"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t.softmax(x, 1)", "x.exp()", "x.t()", "x.sum()", "x.sum(0)", "x @ x.t()", "x.cumsum(0)", "t.stack([x, x], 1)",
+        "x.unsqueeze(0) * x", "F.layer_norm(x, x.shape[1:])", "x.reshape(-1)", "t.linalg.inv(x @ x.t())",
+    ],
+)  # fmt: skip
+def test_memory_order_of_jacobians(transform, text, both):
+    if ".sum" in text and transform != "jacfwd":
+        return  # PyTorch's are expanded
+
+    def strides(t):
+        given = {"t": t, "F": t.nn.functional}
+        derive = getattr(t.func, transform)
+        found = []
+        for x in (t.arange(12.0).reshape(3, 4).sin(), t.arange(12.0).reshape(4, 3).sin().t()):
+            function = eval(f"lambda x: {text}", given)
+            if transform == "hessian":
+                found.append(derive(lambda x, f=function: (f(x) ** 2).sum())(x).stride())
+            else:
+                found.append(derive(function)(x).stride())
+        return found
+
+    mine, theirs = both(strides)
+    assert mine == theirs
