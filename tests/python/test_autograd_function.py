@@ -225,3 +225,22 @@ def test_old_names_of_functions(both):
 
     ours, theirs = both(run)
     assert ours == theirs
+
+
+@pytest.mark.parametrize("twice", ["y, y", "x, x", "y, y, y * 1, y", "y, x, y"])
+def test_one_tensor_given_twice(twice, both, same):
+    def run(t):
+        def forward(ctx, x):
+            y = x * 2
+            return eval(twice, {"x": x, "y": y})
+
+        def backward(ctx, *grads):
+            return sum(g * 10**i for i, g in enumerate(grads))
+
+        body = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+        x = t.ones(3, requires_grad=True)
+        given = type("Twice", (t.autograd.Function,), body).apply(x)
+        sum(y.sum() * i for i, y in enumerate(given, 1)).backward()
+        return x.grad, [[a is b for a in given] for b in given], [y.output_nr for y in given]
+
+    same(*both(run))

@@ -242,7 +242,10 @@ def _record(cls, ctx: Context, args: tuple, tensors: list, outputs: tuple) -> tu
     # The graph keeps ctx; a ctx that kept outputs would keep the graph, for ever.
     ctx._to_save = ctx._not_differentiable = ctx._dirty = ()
     out = list(outputs)
+    one = {}  # what forward gives twice is one tensor in the graph, too
     for i, y in zip(places, made, strict=True):
+        if not _is_in(out[i], tensors):
+            y = one.setdefault(id(outputs[i]), y)
         out[i] = out[i] if _is_in(out[i], dirty) else y
     if places:
         own(out[places[0]], backward)
