@@ -424,3 +424,22 @@ def test_operands_that_do_not(sign, other, both):
 
     mine, theirs = both(run)
     assert mine == theirs
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["del x.data", "del x.requires_grad", "x.data = 1", "x.requires_grad = 1"],
+)
+def test_attributes_that_are_not_given_up(text, refusals):
+    mine, theirs = refusals(lambda t: exec(text, {"x": t.ones(2)}), RuntimeError, TypeError)
+    assert mine == theirs
+
+
+def test_writing_the_real_part(both, same):
+    def run(t):
+        x = t.zeros(2, 2)
+        x.real = 2
+        x.T.real = t.tensor([1, 5])
+        return x
+
+    same(*both(run))

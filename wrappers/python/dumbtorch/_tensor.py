@@ -151,7 +151,9 @@ class Tensor(TensorNames):
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         _ops.tensor_requires_grad_(self, value)
 
-    requires_grad = property(TensorBase._wants_gradient, _set_requires_grad)
+    requires_grad = property(
+        TensorBase._wants_gradient, _set_requires_grad, lambda self: self._set_requires_grad(None)
+    )
 
     _grad = TensorBase.grad  # by which programs set what they do not want to be checked
 
@@ -167,7 +169,13 @@ class Tensor(TensorNames):
 
     @data.setter
     def data(self, value) -> None:
+        if not isinstance(value, TensorBase):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         _ops.tensor_set_data(self, value)
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
     def register_hook(self, hook):
         """Has backward call hook(grad); what it returns, if not None, becomes the gradient."""
@@ -587,5 +595,6 @@ Tensor.data = Tensor.data.getter(TensorBase._without_graph)
 for _name, _function in _ops.PROPERTIES.items():
     if not hasattr(Tensor, _name):
         setattr(Tensor, _name, property(_function))
+Tensor.real = Tensor.real.setter(lambda x, value: _indexing.put(x, ..., value))
 
 __all__ = ["Tensor", "wrap"]
