@@ -240,6 +240,7 @@ class Function:
     python: str = ""  # the name in wrappers that merge overloads: "max" for max_dim
     operator: str = ""  # Python's special method without underscores: "add"
     as_property: bool = False  # wrappers show it as an attribute
+    plain_tuple: bool = False  # Python's several results have no names
     inplace_argument: bool = False  # Python's functional.NAME(..., inplace=True) is NAME_
     gives_back: bool = False  # it may return its first argument, or one of its list, itself
     takes_out: bool = False  # Python's functional.NAME has `out=`, which all of `torch` have

@@ -239,6 +239,11 @@ class Call:
         return self.function.inplace
 
     @property
+    def names_results(self) -> bool:
+        """Python has a class of tuples for what it gives."""
+        return len(self.results) > 1 and not self.function.plain_tuple
+
+    @property
     def c_name(self) -> str:
         return self.function.c_name
 

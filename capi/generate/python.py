@@ -462,7 +462,8 @@ def _result(c: Call, call: str) -> tuple[list[str], list[str]]:
     if len(c.results) > 1:
         buffer = [f'out = ffi_new("int64_t[{len(c.results)}]")', f"status = {call}{many}out)"]
         made = ", ".join(_several(r, f"out[{i}]") for i, r in enumerate(c.results))
-        return buffer, [*_raised_if("status"), f"return {c.function.name}_result(({made}))"]
+        result = f"{c.function.name}_result(({made}))" if c.names_results else made
+        return buffer, [*_raised_if("status"), f"return {result}"]
     r = c.results[0]
     if r.form == "numbers":
         return _numbers(r, f"{call}{many}out"), ["return take_numbers(out, count)"]
@@ -479,7 +480,8 @@ def _only(c: Call, r: Result) -> list[str]:
     if r.kind.key == "tensor?":
         return ["if out > 1:", f"{INDENT}return wrap(out)", *_raised_if("out"), "return None"]
     if r.kind.key == "tensor" and given:
-        return [f"return wrap_or(out, {given}[0])" if is_list else f"return wrap_or(out, {given})"]
+        first = f"{given}[0] if {given} else None" if is_list else given
+        return [f"return wrap_or(out, {first})"]
     if r.kind.key == "tensor[]" and given:
         return [
             f"return take_tensors(out, {given})"
@@ -560,7 +562,7 @@ def _exports(plan: Plan) -> str:
         _names("ELEMENTWISE", [c for c in shown if c.function.elementwise]),
         _names("MAKERS", [c for c in shown if _makes(c)]),
     ]
-    for c in (c for c in plan.calls if len(c.results) > 1):
+    for c in (c for c in plan.calls if c.names_results):
         name, fields = c.function.name, " ".join(r.name for r in c.results)
         title = name if name.startswith("linalg_") else c.free
         lines.append(f'{name}_result = result_type("{title}", "{fields}")')

@@ -93,8 +93,10 @@ def _enum(plan: Plan, name: str) -> str:
 def _returns(plan: Plan, c: Call) -> str:
     if c.returns_this:
         return "Tensor"
-    if len(c.results) > 1:
+    if c.names_results:
         return f"{c.function.name}_result"
+    if len(c.results) > 1:
+        return f"tuple[{', '.join(annotation(plan, r.kind, result=True) for r in c.results)}]"
     return annotation(plan, c.results[0].kind, result=True) if c.results else "None"
 
 
@@ -150,7 +152,7 @@ def _functional_stub(plan: Plan, c: Call) -> str:
 def _ops(plan: Plan) -> str:
     lines = [_HEAD + _TYPING + "from ._tensor import Tensor\n"]
     lines[0] += "from ._types import device, dtype, memory_format\n"
-    for c in (c for c in plan.calls if len(c.results) > 1):
+    for c in (c for c in plan.calls if c.names_results):
         lines += [_result_class(plan, c), ""]
     functions = python.functions(plan)
     lines += [_stub(plan, c, c.function.name) for c in functions]

@@ -55,7 +55,7 @@ _FUNCTION_KEYS = {
     "class", "y", "out", "bool", "let", "grad", "inplace", "fits", "refused_by", "bool_error",
     "mixed_bool_error", "scalar_kernel", "counts_bools", "wide_numbers", "shapeless_numbers",
     "keeps_strides", "flat", "inplace_argument",
-    "takes_out", "gives_back", "activation", "autocast", "same_sizes",
+    "takes_out", "gives_back", "activation", "autocast", "same_sizes", "plain_tuple",
 }  # fmt: skip
 
 
@@ -276,6 +276,7 @@ def _parse_function(schema, names, stem, file, name, row) -> None:
         python=row.get("python", ""),
         operator=row.get("operator", ""),
         as_property=row.get("property", False),
+        plain_tuple=row.get("plain_tuple", False),
         inplace_argument=row.get("inplace_argument", False),
         gives_back=row.get("gives_back", False),
         takes_out=row.get("takes_out", False),

@@ -3822,6 +3822,10 @@ DT_MUST_CHECK DT_API dt_status dt_autograd_current_backward(int64_t *out) DT_NOE
  * @throws RuntimeError: no backward runs on this thread. */
 DT_MUST_CHECK DT_API dt_status dt_autograd_is_reached(int64_t node, int32_t *out) DT_NOEXCEPT;
 
+/** Whether the backward that runs on this thread, or one around it, was asked for the gradients of
+ * some tensors alone: by autograd_grad, or with inputs. */
+DT_MUST_CHECK DT_API dt_status dt_autograd_has_targets(int32_t *out) DT_NOEXCEPT;
+
 /** Has this context's operations keep something else for backward than the tensors themselves:
  * copies on another device, or rounded ones. By-products, such as the indices of a maximum, stay as
  * they are. The last pair of functions is in force.

@@ -99,6 +99,14 @@ dt_status dt_autograd_is_reached(int64_t node, int32_t *out) noexcept {
   });
 }
 
+dt_status dt_autograd_has_targets(int32_t *out) noexcept {
+  clear_all(out);
+  return guard("autograd_has_targets", [&] {
+    need(out, "out");
+    put(out, has_targets());
+  });
+}
+
 dt_status dt_autograd_push_saved_tensors_hooks(
     dt_tensor_hook pack, void *pack_data, dt_drop pack_drop, dt_tensor_hook unpack,
     void *unpack_data, dt_drop unpack_drop) noexcept {

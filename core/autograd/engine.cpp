@@ -51,6 +51,8 @@ class Run final : RunningBackward {
     return p.grads[edge.index].defined() ? &p.grads[edge.index] : nullptr;
   }
 
+  bool targeted() const override { return targets_; }
+
   const BackwardOptions options_;
   Targets* const targets_;
   BackwardStreams streams_;

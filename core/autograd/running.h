@@ -19,8 +19,11 @@ class RunningBackward {
   virtual bool reaches(const Node* node) = 0;  // which is not looked into
   // What has arrived so far at the end of the edge; null: nothing.
   virtual const Tensor* arrived(const Edge& edge) = 0;
+  // Whether it, or one around it, was asked for the gradients of some tensors alone.
+  bool has_targets() const { return targeted() || (before_ && before_->has_targets()); }
 
  private:
+  virtual bool targeted() const = 0;
   static int64_t next_id() {
     static std::atomic<int64_t> next{1};
     return next.fetch_add(1, std::memory_order_relaxed);
@@ -46,6 +49,10 @@ inline bool is_reached(int64_t address) {
   RunningBackward* const b = context().backward;
   DT_CHECK(b, kRuntimeError, "no backward runs on this thread");
   return b->reaches(reinterpret_cast<const Node*>(address));
+}
+inline bool has_targets() {
+  const RunningBackward* const b = context().backward;
+  return b && b->has_targets();
 }
 
 }  // namespace dt

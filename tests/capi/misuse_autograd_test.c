@@ -99,6 +99,10 @@ static void test_autograd_is_reached(void) {
   EXPECT(TYPE_ERROR, "autograd_is_reached", dt_autograd_is_reached(1, NULL));
 }
 
+static void test_autograd_has_targets(void) {
+  EXPECT(TYPE_ERROR, "autograd_has_targets", dt_autograd_has_targets(NULL));
+}
+
 static void test_autograd_push_saved_tensors_hooks(void) {
   EXPECT(TYPE_ERROR, "autograd_push_saved_tensors_hooks", dt_autograd_push_saved_tensors_hooks(NULL, &good.drops, count_drop, called_tensor_hook, &good.drops, count_drop));
   EXPECT(TYPE_ERROR, "autograd_push_saved_tensors_hooks", dt_autograd_push_saved_tensors_hooks(called_tensor_hook, &good.drops, count_drop, NULL, &good.drops, count_drop));
@@ -174,6 +178,7 @@ int main(void) {
   test_tensor_register_post_accumulate_grad_hook();
   test_autograd_current_backward();
   test_autograd_is_reached();
+  test_autograd_has_targets();
   test_autograd_push_saved_tensors_hooks();
   test_hook_remove();
   test_custom_function();

@@ -96,3 +96,40 @@ def test_gradients_of_arguments_by_name(both, same, requires_grad):
         return [out.detach(), *t.autograd.grad(out.sum(), wanted)]
 
     same(*both(run))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t.autograd.grad(y.sum(), x)",
+        "y.sum().backward(inputs=[x])",
+        "t.autograd.grad(t.utils.checkpoint.checkpoint(t.sin, y, use_reentrant=False).sum(), x)",
+        "t.utils.checkpoint.checkpoint(lambda a: a.detach().sin(), x, use_reentrant=True).sum().backward()",
+    ],
+)
+def test_what_a_reentrant_one_refuses(text, refusals):
+    def call(t):
+        x = t.ones(3, requires_grad=True)
+        y = t.utils.checkpoint.checkpoint(t.sin, x, use_reentrant=True)
+        eval(text, {"t": t, "x": x, "y": y})
+
+    mine, theirs = refusals(call, RuntimeError)
+    assert mine == theirs
+
+
+def test_the_first_call_of_a_reentrant_one_has_no_graph(both):
+    def run(t):
+        recorded = []
+
+        def function(x, factor, y):
+            recorded.append(t.is_grad_enabled())
+            return x * factor, y.detach(), factor
+
+        x, y = (t.ones(2, requires_grad=True) for _ in "xy")
+        given = t.utils.checkpoint.checkpoint(function, x, 3, y, use_reentrant=True)
+        (given[0].sum() + given[1].sum()).backward()
+        name = given[0].grad_fn.name()
+        return recorded, name, given[1].requires_grad, given[2], x.grad.tolist(), y.grad
+
+    mine, theirs = both(run)
+    assert mine == theirs

@@ -89,15 +89,33 @@ def test_named_results(torch):
     result = dt.ones(2, 3).max(1)
     again = _pytree.tree_map(lambda x: x + 1, result)
     assert isinstance(again, dt.return_types.max) and again.values.tolist() == [2, 2]
-    assert isinstance(dt.vmap(dt.var_mean)(dt.ones(2, 3)), dt.return_types.var_mean)
+    assert isinstance(dt.vmap(dt.aminmax)(dt.ones(2, 3)), dt.return_types.aminmax)
     assert pickle.loads(pickle.dumps(result)).indices.tolist() == result.indices.tolist()
     theirs = torch.ones(2, 3).max(1)
     assert (result.n_fields, repr(result)) == (theirs.n_fields, repr(theirs))
     ours, theirs = (repr(t.linalg.slogdet(t.eye(2))) for t in (dt, torch))
     assert ours == theirs
-    assert {"linalg_slogdet", "slogdet", "max", "topk", "var_mean", "sort"} <= set(
-        vars(dt.return_types)
-    )
+    assert {"linalg_slogdet", "slogdet", "max", "topk", "sort"} <= set(vars(dt.return_types))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t.var_mean(x)", "t.std_mean(x, 1)", "t.lstm_cell(x, (x, x), w, w)", "t.nn.LSTMCell(4, 4)(x)",
+        *(f"F.max_pool{d}d(v[(0,) * {3 - d}], 2, return_indices=True)" for d in (1, 2, 3)),
+        *(f"F.adaptive_max_pool{d}d(v[(0,) * {3 - d}], 2, True)" for d in (1, 2, 3)),
+        *(f"F.fractional_max_pool{d}d(v[(0,) * {3 - d}], 2, 2, return_indices=True)" for d in (2, 3)),
+        "t.max_pool1d_with_indices(x, 2)", "t.adaptive_max_pool1d(x, 2)", "t.nn.GRU(4, 4)(x)", "t.nn.LSTM(4, 4)(x)",
+        "t.unique(x, return_counts=True)", "t.nn.init._calculate_fan_in_and_fan_out(x)",
+    ],
+)  # fmt: skip
+def test_results_without_names(text, both):
+    def kinds(t):
+        x, w, v = t.ones(2, 4), t.ones(16, 4), t.rand(1, 4, 4, 4)
+        given = {"t": t, "F": t.nn.functional, "x": x, "w": w, "v": v}
+        return type(eval(text, given))
+
+    assert both(kinds) == (tuple, tuple)
 
 
 def test_sizes(modules, torch):

@@ -31,7 +31,7 @@ def agree(torch, same):
             assert ours[0] is kind
             # PyTorch names some ops too, as "argmax(): ".
             assert re.sub(r"^\w+: ", "", ours[1]) == re.sub(
-                r"^(\w+\(\): |\w+: |where )", "", sentence
+                r"^(\w+\(\):? |\w+: |where )", "", sentence
             )
         else:
             same(ours, theirs)
@@ -501,3 +501,36 @@ def test_order_of_a_norm_that_is_not_finite(order, refusals):
 
     mine, theirs = refusals(run, RuntimeError)
     assert mine[1].endswith(theirs[1])
+
+
+LINE, LINES = "m.ones(6)", "m.ones(1, 2, 3)"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(f"{f}({x}, 2)" for f in ("max_pool1d", "avg_pool1d", "adaptive_avg_pool1d", "adaptive_max_pool1d")
+          for x in (LINE, "m.ones(1, 2, 3, 4)")),
+        *(f"lp_pool1d({x}, 2, 2)" for x in (LINE, "m.ones(1, 2, 3, 4)")),
+        *(f"max_pool1d({x}, {a})" for x in (LINES, LINES + ".requires_grad_()")
+          for a in ("5", "0", "2, 0", "2, padding=2", "2, padding=-1", "2, dilation=0", "(2, 2)", "(2,), (1, 1)",
+                    "(2,), (1,), (1, 1)", "2, dilation=(1, 1)")),
+        *(f"max_pool1d({LINES}, {a}, return_indices=True)"
+          for a in ("5", "0", "2, 0", "2, padding=2", "(2, 2)", "(2,), (1, 1)", "2, dilation=(1, 1)")),
+        f"max_pool1d({LINE}, 2, return_indices=True)",
+        f"max_pool1d({LINES} > 0, 2)",
+        f"max_pool1d({LINES} > 0, 2, return_indices=True)",
+        *(f"avg_pool1d({LINES}, {a})" for a in ("5", "0", "2, 0", "2, padding=2", "(2, 2)", "(2,), (1, 1)",
+                                                "(2,), (1,), (1, 1)")),
+        *(f"adaptive_{k}_pool1d({LINES}, {a})" for k in ("max", "avg") for a in ("(2, 2)", "()")),
+        *(f"{k}_pool2d(m.ones({s}), 2)" for k in ("max", "avg") for s in ("0, 3, 3", "1, 0, 3")),
+        "max_pool1d(m.ones(0, 3), 2)",
+    ],
+)  # fmt: skip
+def test_pooling_of_lines(call, agree):
+    agree(FUNCTIONS + call)
+
+
+@pytest.mark.parametrize("call", ["cartesian_prod()", "meshgrid()", "meshgrid([])"])
+def test_nothing_given(call, agree):
+    agree("m." + call)

@@ -4900,6 +4900,16 @@ static inline int32_t T_autograd_is_reached(int64_t node) {
   return result;
 }
 
+/** T_autograd_has_targets()
+ * Whether the backward that runs on this thread, or one around it, was asked for the gradients
+ * of some tensors alone: by autograd_grad, or with inputs. */
+static inline int32_t T_autograd_has_targets(void) {
+  int32_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_autograd_has_targets(&result));
+  return result;
+}
+
 /** T_autograd_push_saved_tensors_hooks(pack: callback, unpack: callback)
  * Has this context's operations keep something else for backward than the tensors themselves:
  * copies on another device, or rounded ones. By-products, such as the indices of a maximum, stay

@@ -10775,6 +10775,14 @@ inline bool autograd_is_reached(int64_t node) {
   return out != 0;
 }
 
+// Whether the backward that runs on this thread, or one around it, was asked for the gradients of
+// some tensors alone: by autograd_grad, or with inputs.
+inline bool autograd_has_targets() {
+  int32_t out = 0;
+  detail::check(dt_autograd_has_targets(&out));
+  return out != 0;
+}
+
 // Has this context's operations keep something else for backward than the tensors themselves:
 // copies on another device, or rounded ones. By-products, such as the indices of a maximum, stay as
 // they are. The last pair of functions is in force.

@@ -1122,6 +1122,10 @@ public :: autograd_is_reached
 interface autograd_is_reached
   procedure dt_autograd_is_reached
 end interface
+public :: autograd_has_targets
+interface autograd_has_targets
+  procedure dt_autograd_has_targets
+end interface
 public :: autograd_push_saved_tensors_hooks
 interface autograd_push_saved_tensors_hooks
   procedure dt_autograd_push_saved_tensors_hooks
@@ -9020,6 +9024,18 @@ function dt_autograd_is_reached(node, stat, errmsg) result(out)
   call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
+! autograd_has_targets: Whether the backward that runs on this thread, or one around it, was asked
+! for the gradients of some tensors alone: by autograd_grad, or with inputs.
+function dt_autograd_has_targets(stat, errmsg) result(out)
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  logical :: out
+  type(frame) :: f
+  call dtf_begin(f, 180)
+  call run(f, stat, errmsg)
+  call dtf_take(f, 0, out)
+  call dtf_end(f)
+end function
 ! autograd_push_saved_tensors_hooks: Has this context's operations keep something else for backward
 ! than the tensors themselves: copies on another device, or rounded ones. By-products, such as the
 ! indices of a maximum, stay as they are. The last pair of functions is in force.
@@ -9029,7 +9045,7 @@ subroutine dt_autograd_push_saved_tensors_hooks(pack, unpack, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 180)
+  call dtf_begin(f, 181)
   call dtf_give(f, 0, transfer(c_funloc(pack), 0_int64))
   call dtf_give(f, 1, transfer(c_funloc(unpack), 0_int64))
   call run(f, stat, errmsg)
@@ -9041,7 +9057,7 @@ subroutine dt_autograd_pop_saved_tensors_hooks(stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 181)
+  call dtf_begin(f, 182)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -9051,7 +9067,7 @@ subroutine dt_hook_remove(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 182)
+  call dtf_begin(f, 183)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -9069,7 +9085,7 @@ function dt_custom_function(name, inputs, outputs, saved, backward, dirty, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 183)
+  call dtf_begin(f, 184)
   if (present(name)) call dtf_give(f, 0, name)
   call dtf_give(f, 1, handle_of(inputs))
   call dtf_give(f, 2, handle_of(outputs))
@@ -9104,7 +9120,7 @@ function dt_gradcheck(func, inputs, eps, atol, rtol, nondet_tol, raise_exception
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 184)
+  call dtf_begin(f, 185)
   call dtf_give(f, 0, transfer(c_funloc(func), 0_int64))
   call dtf_give(f, 1, handle_of(inputs))
   if (present(eps)) call dtf_give(f, 2, eps)
@@ -9132,7 +9148,7 @@ function dt_gradgradcheck(func, inputs, grad_outputs, eps, atol, rtol, gen_non_c
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 185)
+  call dtf_begin(f, 186)
   call dtf_give(f, 0, transfer(c_funloc(func), 0_int64))
   call dtf_give(f, 1, handle_of(inputs))
   if (present(grad_outputs)) call dtf_give(f, 2, handle_of(grad_outputs))
@@ -9161,7 +9177,7 @@ function dt_conv1d(input, weight, bias, stride, padding, dilation, groups, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 186)
+  call dtf_begin(f, 187)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9186,7 +9202,7 @@ function dt_conv1d_padding(input, weight, bias, stride, padding, dilation, group
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 187)
+  call dtf_begin(f, 188)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9214,7 +9230,7 @@ function dt_conv_transpose1d(input, weight, bias, stride, padding, output_paddin
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 188)
+  call dtf_begin(f, 189)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9242,7 +9258,7 @@ function dt_conv2d(input, weight, bias, stride, padding, dilation, groups, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 189)
+  call dtf_begin(f, 190)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9267,7 +9283,7 @@ function dt_conv2d_padding(input, weight, bias, stride, padding, dilation, group
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 190)
+  call dtf_begin(f, 191)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9295,7 +9311,7 @@ function dt_conv_transpose2d(input, weight, bias, stride, padding, output_paddin
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 191)
+  call dtf_begin(f, 192)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9323,7 +9339,7 @@ function dt_conv3d(input, weight, bias, stride, padding, dilation, groups, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 192)
+  call dtf_begin(f, 193)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9348,7 +9364,7 @@ function dt_conv3d_padding(input, weight, bias, stride, padding, dilation, group
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 193)
+  call dtf_begin(f, 194)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9377,7 +9393,7 @@ function dt_conv_transpose3d(input, weight, bias, stride, padding, output_paddin
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 194)
+  call dtf_begin(f, 195)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -9401,7 +9417,7 @@ function dt_empty(size, dtype, device, requires_grad, memory_format, stat, errms
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 195)
+  call dtf_begin(f, 196)
   call dtf_give(f, 0, size)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9422,7 +9438,7 @@ function dt_empty_strided(size, stride, dtype, device, requires_grad, stat, errm
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 196)
+  call dtf_begin(f, 197)
   call dtf_give(f, 0, size)
   call dtf_give(f, 1, stride)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9445,7 +9461,7 @@ function dt_new_empty_strided(input, size, stride, dtype, device, requires_grad,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 197)
+  call dtf_begin(f, 198)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -9466,7 +9482,7 @@ function dt_zeros(size, dtype, device, requires_grad, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 198)
+  call dtf_begin(f, 199)
   call dtf_give(f, 0, size)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9485,7 +9501,7 @@ function dt_ones(size, dtype, device, requires_grad, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 199)
+  call dtf_begin(f, 200)
   call dtf_give(f, 0, size)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9505,7 +9521,7 @@ function dt_full(size, fill_value, dtype, device, requires_grad, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 200)
+  call dtf_begin(f, 201)
   call dtf_give(f, 0, size)
   call give(f, 1, fill_value)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9527,7 +9543,7 @@ function dt_arange(start, end, step, dtype, device, requires_grad, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 201)
+  call dtf_begin(f, 202)
   call give(f, 0, start)
   call give(f, 1, end)
   if (present(step)) call give(f, 2, step)
@@ -9550,7 +9566,7 @@ function dt_linspace(start, end, steps, dtype, device, requires_grad, stat, errm
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 202)
+  call dtf_begin(f, 203)
   call give(f, 0, start)
   call give(f, 1, end)
   call dtf_give(f, 2, steps)
@@ -9574,7 +9590,7 @@ function dt_logspace(start, end, steps, base, dtype, device, requires_grad, stat
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 203)
+  call dtf_begin(f, 204)
   call give(f, 0, start)
   call give(f, 1, end)
   call dtf_give(f, 2, steps)
@@ -9597,7 +9613,7 @@ function dt_eye(n, m, dtype, device, requires_grad, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 204)
+  call dtf_begin(f, 205)
   call dtf_give(f, 0, n)
   if (present(m)) call dtf_give(f, 1, m)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9617,7 +9633,7 @@ function dt_scalar_tensor(s, dtype, device, requires_grad, stat, errmsg) result(
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 205)
+  call dtf_begin(f, 206)
   call give(f, 0, s)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9637,7 +9653,7 @@ function dt_empty_like(input, dtype, device, requires_grad, memory_format, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 206)
+  call dtf_begin(f, 207)
   call dtf_give(f, 0, handle_of(input))
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9658,7 +9674,7 @@ function dt_zeros_like(input, dtype, device, requires_grad, memory_format, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 207)
+  call dtf_begin(f, 208)
   call dtf_give(f, 0, handle_of(input))
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9679,7 +9695,7 @@ function dt_ones_like(input, dtype, device, requires_grad, memory_format, stat, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 208)
+  call dtf_begin(f, 209)
   call dtf_give(f, 0, handle_of(input))
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9701,7 +9717,7 @@ function dt_full_like(input, fill_value, dtype, device, requires_grad, memory_fo
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 209)
+  call dtf_begin(f, 210)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, fill_value)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9723,7 +9739,7 @@ function dt_new_empty(input, size, dtype, device, requires_grad, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 210)
+  call dtf_begin(f, 211)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9744,7 +9760,7 @@ function dt_new_zeros(input, size, dtype, device, requires_grad, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 211)
+  call dtf_begin(f, 212)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9765,7 +9781,7 @@ function dt_new_ones(input, size, dtype, device, requires_grad, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 212)
+  call dtf_begin(f, 213)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9787,7 +9803,7 @@ function dt_new_full(input, size, fill_value, dtype, device, requires_grad, stat
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 213)
+  call dtf_begin(f, 214)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call give(f, 2, fill_value)
@@ -9809,7 +9825,7 @@ function dt_from_numbers(data, size, dtype, device, requires_grad, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 214)
+  call dtf_begin(f, 215)
   call dtf_give(f, 0, data)
   if (present(size)) call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9828,7 +9844,7 @@ function dt_from_bools(data, size, device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 215)
+  call dtf_begin(f, 216)
   call dtf_give(f, 0, data)
   if (present(size)) call dtf_give(f, 1, size)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9847,7 +9863,7 @@ function dt_from_ints(data, size, dtype, device, requires_grad, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 216)
+  call dtf_begin(f, 217)
   call dtf_give(f, 0, data)
   if (present(size)) call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9865,7 +9881,7 @@ function dt_to_ints(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 217)
+  call dtf_begin(f, 218)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -9880,7 +9896,7 @@ function dt_to_numbers(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 218)
+  call dtf_begin(f, 219)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -9895,7 +9911,7 @@ function dt_clone(input, memory_format, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 219)
+  call dtf_begin(f, 220)
   call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call run(f, stat, errmsg)
@@ -9914,7 +9930,7 @@ function dt_to(input, device, dtype, non_blocking, copy, memory_format, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 220)
+  call dtf_begin(f, 221)
   call dtf_give(f, 0, handle_of(input))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9933,7 +9949,7 @@ function dt_cpu(input, memory_format, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 221)
+  call dtf_begin(f, 222)
   call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call run(f, stat, errmsg)
@@ -9950,7 +9966,7 @@ function dt_cuda(input, device, non_blocking, memory_format, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 222)
+  call dtf_begin(f, 223)
   call dtf_give(f, 0, handle_of(input))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(non_blocking)) call dtf_give(f, 2, non_blocking)
@@ -9967,7 +9983,7 @@ function dt_contiguous(input, memory_format, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 223)
+  call dtf_begin(f, 224)
   call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call run(f, stat, errmsg)
@@ -9982,7 +9998,7 @@ subroutine dt_copy_(input, src, non_blocking, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 224)
+  call dtf_begin(f, 225)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   if (present(non_blocking)) call dtf_give(f, 2, non_blocking)
@@ -9996,7 +10012,7 @@ subroutine dt_fill_(input, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 225)
+  call dtf_begin(f, 226)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, value)
   call run(f, stat, errmsg)
@@ -10008,7 +10024,7 @@ subroutine dt_zero_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 226)
+  call dtf_begin(f, 227)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10020,7 +10036,7 @@ function dt_dataset_new(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_dataset) :: out
   type(frame) :: f
-  call dtf_begin(f, 227)
+  call dtf_begin(f, 228)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -10033,7 +10049,7 @@ function dt_dataset_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 228)
+  call dtf_begin(f, 229)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -10052,7 +10068,7 @@ function dt_data_loader_new(dataset, batch_size, shuffle, drop_last, num_workers
   character(*), intent(inout), optional :: errmsg
   type(dt_data_loader) :: out
   type(frame) :: f
-  call dtf_begin(f, 229)
+  call dtf_begin(f, 230)
   call dtf_give(f, 0, handle_of(dataset))
   if (present(batch_size)) call dtf_give(f, 1, batch_size)
   if (present(shuffle)) call dtf_give(f, 2, shuffle)
@@ -10071,7 +10087,7 @@ function dt_data_loader_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 230)
+  call dtf_begin(f, 231)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -10083,7 +10099,7 @@ subroutine dt_data_loader_start(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 231)
+  call dtf_begin(f, 232)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10096,7 +10112,7 @@ function dt_data_loader_next(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 232)
+  call dtf_begin(f, 233)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -10114,7 +10130,7 @@ function dt_read_idx(path, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 233)
+  call dtf_begin(f, 234)
   call dtf_give(f, 0, path)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -10129,7 +10145,7 @@ subroutine dt_save_safetensors(path, names, tensors, progress, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 234)
+  call dtf_begin(f, 235)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -10146,7 +10162,7 @@ subroutine dt_load_safetensors_bytes(data, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 235)
+  call dtf_begin(f, 236)
   call dtf_give(f, 0, data)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
@@ -10170,7 +10186,7 @@ subroutine dt_load_safetensors(path, names, tensors, only, progress, stat, errms
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 236)
+  call dtf_begin(f, 237)
   call dtf_give(f, 0, path)
   if (present(only)) call dtf_give(f, 1, only)
   if (present(progress)) call dtf_give(f, 2, transfer(c_funloc(progress), 0_int64))
@@ -10192,7 +10208,7 @@ function dt_safetensors_names(path, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 237)
+  call dtf_begin(f, 238)
   call dtf_give(f, 0, path)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out(f%taken(1)))
@@ -10209,7 +10225,7 @@ subroutine dt_save_checkpoint(path, names, tensors, progress, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 238)
+  call dtf_begin(f, 239)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -10228,7 +10244,7 @@ subroutine dt_load_checkpoint(path, names, tensors, only, progress, stat, errmsg
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 239)
+  call dtf_begin(f, 240)
   call dtf_give(f, 0, path)
   if (present(only)) call dtf_give(f, 1, only)
   if (present(progress)) call dtf_give(f, 2, transfer(c_funloc(progress), 0_int64))
@@ -10250,7 +10266,7 @@ function dt_checkpoint_names(path, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 240)
+  call dtf_begin(f, 241)
   call dtf_give(f, 0, path)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out(f%taken(1)))
@@ -10265,7 +10281,7 @@ subroutine dt_save_archive(path, names, records, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 241)
+  call dtf_begin(f, 242)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(records))
@@ -10280,7 +10296,7 @@ function dt_archive_bytes(names, records, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 242)
+  call dtf_begin(f, 243)
   call dtf_give(f, 0, names)
   call dtf_give(f, 1, handle_of(records))
   call run(f, stat, errmsg)
@@ -10296,7 +10312,7 @@ subroutine dt_load_archive(path, names, records, mmap, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: records
   type(frame) :: f
-  call dtf_begin(f, 243)
+  call dtf_begin(f, 244)
   call dtf_give(f, 0, path)
   if (present(mmap)) call dtf_give(f, 1, mmap)
   call run(f, stat, errmsg)
@@ -10318,7 +10334,7 @@ subroutine dt_load_archive_bytes(data, names, records, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: records
   type(frame) :: f
-  call dtf_begin(f, 244)
+  call dtf_begin(f, 245)
   call dtf_give(f, 0, data)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
@@ -10338,7 +10354,7 @@ subroutine dt_save_npy(path, array, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 245)
+  call dtf_begin(f, 246)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, handle_of(array))
   call run(f, stat, errmsg)
@@ -10351,7 +10367,7 @@ function dt_load_npy(path, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 246)
+  call dtf_begin(f, 247)
   call dtf_give(f, 0, path)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -10365,7 +10381,7 @@ subroutine dt_save_npz(path, names, arrays, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 247)
+  call dtf_begin(f, 248)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(arrays))
@@ -10381,7 +10397,7 @@ subroutine dt_load_npz(path, names, arrays, only, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: arrays
   type(frame) :: f
-  call dtf_begin(f, 248)
+  call dtf_begin(f, 249)
   call dtf_give(f, 0, path)
   if (present(only)) call dtf_give(f, 1, only)
   call run(f, stat, errmsg)
@@ -10412,7 +10428,7 @@ subroutine dt_read_csv(path, values, names, labels, columns, delimiter, header, 
   character(:), allocatable, dimension(:), intent(out) :: names
   character(:), allocatable, dimension(:), intent(out) :: labels
   type(frame) :: f
-  call dtf_begin(f, 249)
+  call dtf_begin(f, 250)
   call dtf_give(f, 0, path)
   if (present(columns)) call dtf_give(f, 1, columns)
   if (present(delimiter)) call dtf_give(f, 2, delimiter)
@@ -10434,7 +10450,7 @@ function dt_cuda_device_count(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 250)
+  call dtf_begin(f, 251)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -10445,7 +10461,7 @@ function dt_cuda_reason(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 251)
+  call dtf_begin(f, 252)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
   call dtf_take(f, 0, out)
@@ -10457,7 +10473,7 @@ function dt_cuda_current_device(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 252)
+  call dtf_begin(f, 253)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -10468,7 +10484,7 @@ subroutine dt_cuda_set_device(index, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 253)
+  call dtf_begin(f, 254)
   call dtf_give(f, 0, index)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10481,7 +10497,7 @@ function dt_device_from_text(text, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 254)
+  call dtf_begin(f, 255)
   call dtf_give(f, 0, text)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -10495,7 +10511,7 @@ function dt_device_name(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 255)
+  call dtf_begin(f, 256)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -10510,7 +10526,7 @@ subroutine dt_device_capability(device, major, minor, stat, errmsg)
   integer(int64), intent(out) :: major
   integer(int64), intent(out) :: minor
   type(frame) :: f
-  call dtf_begin(f, 256)
+  call dtf_begin(f, 257)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, major)
@@ -10529,7 +10545,7 @@ subroutine dt_get_device_properties(device, name, major, minor, multi_processor_
   integer(int64), intent(out) :: multi_processor_count
   integer(int64), intent(out) :: total_memory
   type(frame) :: f
-  call dtf_begin(f, 257)
+  call dtf_begin(f, 258)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: name)
@@ -10551,7 +10567,7 @@ subroutine dt_device_memory(device, free, total, peak_allocated, peak_reserved, 
   integer(int64), intent(out) :: peak_allocated
   integer(int64), intent(out) :: peak_reserved
   type(frame) :: f
-  call dtf_begin(f, 258)
+  call dtf_begin(f, 259)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, free)
@@ -10567,7 +10583,7 @@ subroutine dt_reset_peak_memory_stats(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 259)
+  call dtf_begin(f, 260)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10580,7 +10596,7 @@ subroutine dt_set_tf32(matmul, convolution, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 260)
+  call dtf_begin(f, 261)
   call dtf_give(f, 0, matmul)
   call dtf_give(f, 1, convolution)
   call run(f, stat, errmsg)
@@ -10593,7 +10609,7 @@ subroutine dt_get_tf32(matmul, convolution, stat, errmsg)
   logical, intent(out) :: matmul
   logical, intent(out) :: convolution
   type(frame) :: f
-  call dtf_begin(f, 261)
+  call dtf_begin(f, 262)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, matmul)
   call dtf_take(f, 1, convolution)
@@ -10609,7 +10625,7 @@ subroutine dt_set_deterministic(enabled, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 262)
+  call dtf_begin(f, 263)
   call dtf_give(f, 0, enabled)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10620,7 +10636,7 @@ function dt_get_deterministic(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 263)
+  call dtf_begin(f, 264)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -10632,7 +10648,7 @@ function dt_tensor_pin_memory(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 264)
+  call dtf_begin(f, 265)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -10645,7 +10661,7 @@ function dt_tensor_is_pinned(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 265)
+  call dtf_begin(f, 266)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -10659,7 +10675,7 @@ function dt_stream_new(device, priority, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_stream) :: out
   type(frame) :: f
-  call dtf_begin(f, 266)
+  call dtf_begin(f, 267)
   if (present(device)) call dtf_give(f, 0, device)
   if (present(priority)) call dtf_give(f, 1, priority)
   call run(f, stat, errmsg)
@@ -10674,7 +10690,7 @@ function dt_stream_external(device, native, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_stream) :: out
   type(frame) :: f
-  call dtf_begin(f, 267)
+  call dtf_begin(f, 268)
   call dtf_give(f, 0, device)
   call dtf_give(f, 1, native)
   call run(f, stat, errmsg)
@@ -10688,7 +10704,7 @@ function dt_current_stream(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_stream) :: out
   type(frame) :: f
-  call dtf_begin(f, 268)
+  call dtf_begin(f, 269)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -10701,7 +10717,7 @@ function dt_default_stream(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_stream) :: out
   type(frame) :: f
-  call dtf_begin(f, 269)
+  call dtf_begin(f, 270)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -10714,7 +10730,7 @@ function dt_stream_device(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 270)
+  call dtf_begin(f, 271)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -10729,7 +10745,7 @@ function dt_stream_native(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 271)
+  call dtf_begin(f, 272)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -10742,7 +10758,7 @@ subroutine dt_set_stream(device, stream, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 272)
+  call dtf_begin(f, 273)
   call dtf_give(f, 0, device)
   if (present(stream)) call dtf_give(f, 1, handle_of(stream))
   call run(f, stat, errmsg)
@@ -10754,7 +10770,7 @@ subroutine dt_stream_synchronize(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 273)
+  call dtf_begin(f, 274)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10766,7 +10782,7 @@ function dt_stream_query(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 274)
+  call dtf_begin(f, 275)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -10780,7 +10796,7 @@ subroutine dt_tensor_record_stream(input, stream, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 275)
+  call dtf_begin(f, 276)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(stream))
   call run(f, stat, errmsg)
@@ -10794,7 +10810,7 @@ function dt_event_new(device, timing, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_event) :: out
   type(frame) :: f
-  call dtf_begin(f, 276)
+  call dtf_begin(f, 277)
   if (present(device)) call dtf_give(f, 0, device)
   if (present(timing)) call dtf_give(f, 1, timing)
   call run(f, stat, errmsg)
@@ -10808,7 +10824,7 @@ function dt_event_device(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 277)
+  call dtf_begin(f, 278)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -10822,7 +10838,7 @@ subroutine dt_event_record(self, stream, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 278)
+  call dtf_begin(f, 279)
   call dtf_give(f, 0, handle_of(self))
   if (present(stream)) call dtf_give(f, 1, handle_of(stream))
   call run(f, stat, errmsg)
@@ -10835,7 +10851,7 @@ subroutine dt_event_wait(self, device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 279)
+  call dtf_begin(f, 280)
   call dtf_give(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   call run(f, stat, errmsg)
@@ -10847,7 +10863,7 @@ subroutine dt_event_synchronize(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 280)
+  call dtf_begin(f, 281)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10859,7 +10875,7 @@ function dt_event_query(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 281)
+  call dtf_begin(f, 282)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -10873,7 +10889,7 @@ function dt_event_elapsed_time(self, end, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 282)
+  call dtf_begin(f, 283)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(end))
   call run(f, stat, errmsg)
@@ -10887,7 +10903,7 @@ function dt_graph_new(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_graph) :: out
   type(frame) :: f
-  call dtf_begin(f, 283)
+  call dtf_begin(f, 284)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -10901,7 +10917,7 @@ subroutine dt_graph_begin(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 284)
+  call dtf_begin(f, 285)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10912,7 +10928,7 @@ subroutine dt_graph_end(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 285)
+  call dtf_begin(f, 286)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10923,7 +10939,7 @@ subroutine dt_graph_abandon(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 286)
+  call dtf_begin(f, 287)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10935,7 +10951,7 @@ subroutine dt_graph_replay(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 287)
+  call dtf_begin(f, 288)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -10946,7 +10962,7 @@ function dt_is_capturing(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 288)
+  call dtf_begin(f, 289)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -10960,7 +10976,7 @@ function dt_linalg_cholesky(input, upper, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 289)
+  call dtf_begin(f, 290)
   call dtf_give(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   call run(f, stat, errmsg)
@@ -10978,7 +10994,7 @@ subroutine dt_linalg_cholesky_ex(input, L, info, upper, check_errors, stat, errm
   type(dt_tensor), intent(inout) :: L
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
-  call dtf_begin(f, 290)
+  call dtf_begin(f, 291)
   call dtf_give(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   if (present(check_errors)) call dtf_give(f, 2, check_errors)
@@ -10995,7 +11011,7 @@ function dt_cholesky(input, upper, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 291)
+  call dtf_begin(f, 292)
   call dtf_give(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   call run(f, stat, errmsg)
@@ -11011,7 +11027,7 @@ function dt_cholesky_solve(input, input2, upper, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 292)
+  call dtf_begin(f, 293)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(input2))
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -11027,7 +11043,7 @@ function dt_cholesky_inverse(input, upper, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 293)
+  call dtf_begin(f, 294)
   call dtf_give(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   call run(f, stat, errmsg)
@@ -11044,7 +11060,7 @@ subroutine dt_linalg_lu_factor(A, LU, pivots, pivot, stat, errmsg)
   type(dt_tensor), intent(inout) :: LU
   type(dt_tensor), intent(inout) :: pivots
   type(frame) :: f
-  call dtf_begin(f, 294)
+  call dtf_begin(f, 295)
   call dtf_give(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   call run(f, stat, errmsg)
@@ -11064,7 +11080,7 @@ subroutine dt_linalg_lu_factor_ex(A, LU, pivots, info, pivot, check_errors, stat
   type(dt_tensor), intent(inout) :: pivots
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
-  call dtf_begin(f, 295)
+  call dtf_begin(f, 296)
   call dtf_give(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   if (present(check_errors)) call dtf_give(f, 2, check_errors)
@@ -11085,7 +11101,7 @@ subroutine dt_linalg_lu(A, P, L, U, pivot, stat, errmsg)
   type(dt_tensor), intent(inout) :: L
   type(dt_tensor), intent(inout) :: U
   type(frame) :: f
-  call dtf_begin(f, 296)
+  call dtf_begin(f, 297)
   call dtf_give(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   call run(f, stat, errmsg)
@@ -11106,7 +11122,7 @@ subroutine dt_lu_unpack(LU_data, LU_pivots, P, L, U, unpack_data, unpack_pivots,
   type(dt_tensor), intent(inout) :: L
   type(dt_tensor), intent(inout) :: U
   type(frame) :: f
-  call dtf_begin(f, 297)
+  call dtf_begin(f, 298)
   call dtf_give(f, 0, handle_of(LU_data))
   call dtf_give(f, 1, handle_of(LU_pivots))
   if (present(unpack_data)) call dtf_give(f, 2, unpack_data)
@@ -11128,7 +11144,7 @@ function dt_linalg_lu_solve(LU, pivots, B, left, adjoint, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 298)
+  call dtf_begin(f, 299)
   call dtf_give(f, 0, handle_of(LU))
   call dtf_give(f, 1, handle_of(pivots))
   call dtf_give(f, 2, handle_of(B))
@@ -11147,7 +11163,7 @@ function dt_lu_solve(input, LU_data, LU_pivots, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 299)
+  call dtf_begin(f, 300)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(LU_data))
   call dtf_give(f, 2, handle_of(LU_pivots))
@@ -11165,7 +11181,7 @@ function dt_linalg_solve(A, B, left, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 300)
+  call dtf_begin(f, 301)
   call dtf_give(f, 0, handle_of(A))
   call dtf_give(f, 1, handle_of(B))
   if (present(left)) call dtf_give(f, 2, left)
@@ -11185,7 +11201,7 @@ subroutine dt_linalg_solve_ex(A, B, result, info, left, check_errors, stat, errm
   type(dt_tensor), intent(inout) :: result
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
-  call dtf_begin(f, 301)
+  call dtf_begin(f, 302)
   call dtf_give(f, 0, handle_of(A))
   call dtf_give(f, 1, handle_of(B))
   if (present(left)) call dtf_give(f, 2, left)
@@ -11207,7 +11223,7 @@ function dt_linalg_solve_triangular(input, B, upper, left, unitriangular, stat, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 302)
+  call dtf_begin(f, 303)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(B))
   call dtf_give(f, 2, upper)
@@ -11229,7 +11245,7 @@ subroutine dt_triangular_solve(input, A, solution, cloned_coefficient, upper, tr
   type(dt_tensor), intent(inout) :: solution
   type(dt_tensor), intent(inout) :: cloned_coefficient
   type(frame) :: f
-  call dtf_begin(f, 303)
+  call dtf_begin(f, 304)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(A))
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -11247,7 +11263,7 @@ function dt_linalg_inv(A, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 304)
+  call dtf_begin(f, 305)
   call dtf_give(f, 0, handle_of(A))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11260,7 +11276,7 @@ function dt_inverse(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 305)
+  call dtf_begin(f, 306)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11276,7 +11292,7 @@ subroutine dt_linalg_inv_ex(A, inverse, info, check_errors, stat, errmsg)
   type(dt_tensor), intent(inout) :: inverse
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
-  call dtf_begin(f, 306)
+  call dtf_begin(f, 307)
   call dtf_give(f, 0, handle_of(A))
   if (present(check_errors)) call dtf_give(f, 1, check_errors)
   call run(f, stat, errmsg)
@@ -11291,7 +11307,7 @@ function dt_linalg_det(A, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 307)
+  call dtf_begin(f, 308)
   call dtf_give(f, 0, handle_of(A))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11304,7 +11320,7 @@ function dt_det(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 308)
+  call dtf_begin(f, 309)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11318,7 +11334,7 @@ subroutine dt_linalg_slogdet(A, sign, logabsdet, stat, errmsg)
   type(dt_tensor), intent(inout) :: sign
   type(dt_tensor), intent(inout) :: logabsdet
   type(frame) :: f
-  call dtf_begin(f, 309)
+  call dtf_begin(f, 310)
   call dtf_give(f, 0, handle_of(A))
   call run(f, stat, errmsg)
   call hold(sign, f%taken(0))
@@ -11333,7 +11349,7 @@ subroutine dt_slogdet(input, sign, logabsdet, stat, errmsg)
   type(dt_tensor), intent(inout) :: sign
   type(dt_tensor), intent(inout) :: logabsdet
   type(frame) :: f
-  call dtf_begin(f, 310)
+  call dtf_begin(f, 311)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(sign, f%taken(0))
@@ -11347,7 +11363,7 @@ function dt_logdet(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 311)
+  call dtf_begin(f, 312)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11362,7 +11378,7 @@ subroutine dt_linalg_qr(A, Q, R, mode, stat, errmsg)
   type(dt_tensor), intent(inout) :: Q
   type(dt_tensor), intent(inout) :: R
   type(frame) :: f
-  call dtf_begin(f, 312)
+  call dtf_begin(f, 313)
   call dtf_give(f, 0, handle_of(A))
   if (present(mode)) call dtf_give(f, 1, mode)
   call run(f, stat, errmsg)
@@ -11379,7 +11395,7 @@ subroutine dt_geqrf(input, a, tau, stat, errmsg)
   type(dt_tensor), intent(inout) :: a
   type(dt_tensor), intent(inout) :: tau
   type(frame) :: f
-  call dtf_begin(f, 313)
+  call dtf_begin(f, 314)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(a, f%taken(0))
@@ -11394,7 +11410,7 @@ function dt_linalg_householder_product(input, tau, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 314)
+  call dtf_begin(f, 315)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tau))
   call run(f, stat, errmsg)
@@ -11409,7 +11425,7 @@ function dt_orgqr(input, input2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 315)
+  call dtf_begin(f, 316)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(input2))
   call run(f, stat, errmsg)
@@ -11427,7 +11443,7 @@ function dt_ormqr(input, input2, input3, left, transpose, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 316)
+  call dtf_begin(f, 317)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(input2))
   call dtf_give(f, 2, handle_of(input3))
@@ -11447,7 +11463,7 @@ subroutine dt_linalg_eigh(input, eigenvalues, eigenvectors, UPLO, stat, errmsg)
   type(dt_tensor), intent(inout) :: eigenvalues
   type(dt_tensor), intent(inout) :: eigenvectors
   type(frame) :: f
-  call dtf_begin(f, 317)
+  call dtf_begin(f, 318)
   call dtf_give(f, 0, handle_of(input))
   if (present(UPLO)) call dtf_give(f, 1, UPLO)
   call run(f, stat, errmsg)
@@ -11463,7 +11479,7 @@ function dt_linalg_eigvalsh(input, UPLO, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 318)
+  call dtf_begin(f, 319)
   call dtf_give(f, 0, handle_of(input))
   if (present(UPLO)) call dtf_give(f, 1, UPLO)
   call run(f, stat, errmsg)
@@ -11481,7 +11497,7 @@ subroutine dt_linalg_svd(A, U, S, Vh, full_matrices, driver, stat, errmsg)
   type(dt_tensor), intent(inout) :: S
   type(dt_tensor), intent(inout) :: Vh
   type(frame) :: f
-  call dtf_begin(f, 319)
+  call dtf_begin(f, 320)
   call dtf_give(f, 0, handle_of(A))
   if (present(full_matrices)) call dtf_give(f, 1, full_matrices)
   if (present(driver)) call dtf_give(f, 2, driver)
@@ -11499,7 +11515,7 @@ function dt_linalg_svdvals(A, driver, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 320)
+  call dtf_begin(f, 321)
   call dtf_give(f, 0, handle_of(A))
   if (present(driver)) call dtf_give(f, 1, driver)
   call run(f, stat, errmsg)
@@ -11517,7 +11533,7 @@ subroutine dt_svd(input, U, S, V, some, compute_uv, stat, errmsg)
   type(dt_tensor), intent(inout) :: S
   type(dt_tensor), intent(inout) :: V
   type(frame) :: f
-  call dtf_begin(f, 321)
+  call dtf_begin(f, 322)
   call dtf_give(f, 0, handle_of(input))
   if (present(some)) call dtf_give(f, 1, some)
   if (present(compute_uv)) call dtf_give(f, 2, compute_uv)
@@ -11537,7 +11553,7 @@ function dt_linalg_pinv(input, atol, rtol, hermitian, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 322)
+  call dtf_begin(f, 323)
   call dtf_give(f, 0, handle_of(input))
   if (present(atol)) call give(f, 1, atol)
   if (present(rtol)) call give(f, 2, rtol)
@@ -11556,7 +11572,7 @@ function dt_linalg_matrix_rank(input, atol, rtol, hermitian, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 323)
+  call dtf_begin(f, 324)
   call dtf_give(f, 0, handle_of(input))
   if (present(atol)) call give(f, 1, atol)
   if (present(rtol)) call give(f, 2, rtol)
@@ -11579,7 +11595,7 @@ subroutine dt_linalg_lstsq(input, b, solution, residuals, rank, singular_values,
   type(dt_tensor), intent(inout) :: rank
   type(dt_tensor), intent(inout) :: singular_values
   type(frame) :: f
-  call dtf_begin(f, 324)
+  call dtf_begin(f, 325)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(b))
   if (present(rcond)) call dtf_give(f, 2, rcond)
@@ -11600,7 +11616,7 @@ function dt_linalg_cond(input, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 325)
+  call dtf_begin(f, 326)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call give(f, 1, p)
   call run(f, stat, errmsg)
@@ -11615,7 +11631,7 @@ function dt_linalg_cond_named(input, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 326)
+  call dtf_begin(f, 327)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call run(f, stat, errmsg)
@@ -11629,7 +11645,7 @@ function dt_linalg_matrix_exp(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 327)
+  call dtf_begin(f, 328)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11642,7 +11658,7 @@ function dt_matrix_exp(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 328)
+  call dtf_begin(f, 329)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11657,7 +11673,7 @@ function dt_linalg_tensorinv(input, ind, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 329)
+  call dtf_begin(f, 330)
   call dtf_give(f, 0, handle_of(input))
   if (present(ind)) call dtf_give(f, 1, ind)
   call run(f, stat, errmsg)
@@ -11673,7 +11689,7 @@ function dt_linalg_tensorsolve(input, other, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 330)
+  call dtf_begin(f, 331)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -11693,7 +11709,7 @@ function dt_rotary_embedding(input, positions, base, interleaved, stat, errmsg) 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 331)
+  call dtf_begin(f, 332)
   call dtf_give(f, 0, handle_of(input))
   if (present(positions)) call dtf_give(f, 1, handle_of(positions))
   if (present(base)) call dtf_give(f, 2, base)
@@ -11712,7 +11728,7 @@ function dt_sinusoidal_embedding(positions, embedding_dim, base, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 332)
+  call dtf_begin(f, 333)
   call dtf_give(f, 0, handle_of(positions))
   call dtf_give(f, 1, embedding_dim)
   if (present(base)) call dtf_give(f, 2, base)
@@ -11730,7 +11746,7 @@ function dt_top_k_top_p_filtering(logits, top_k, top_p, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 333)
+  call dtf_begin(f, 334)
   call dtf_give(f, 0, handle_of(logits))
   if (present(top_k)) call dtf_give(f, 1, top_k)
   if (present(top_p)) call dtf_give(f, 2, top_p)
@@ -11750,7 +11766,7 @@ function dt_sample_logits(logits, temperature, top_k, top_p, generator, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 334)
+  call dtf_begin(f, 335)
   call dtf_give(f, 0, handle_of(logits))
   if (present(temperature)) call dtf_give(f, 1, temperature)
   if (present(top_k)) call dtf_give(f, 2, top_k)
@@ -11768,7 +11784,7 @@ function dt_kv_cache_new(capacity, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_kv_cache) :: out
   type(frame) :: f
-  call dtf_begin(f, 335)
+  call dtf_begin(f, 336)
   if (present(capacity)) call dtf_give(f, 0, capacity)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11786,7 +11802,7 @@ subroutine dt_kv_cache_update(self, key, value, keys, values, stat, errmsg)
   type(dt_tensor), intent(inout) :: keys
   type(dt_tensor), intent(inout) :: values
   type(frame) :: f
-  call dtf_begin(f, 336)
+  call dtf_begin(f, 337)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(key))
   call dtf_give(f, 2, handle_of(value))
@@ -11802,7 +11818,7 @@ function dt_kv_cache_length(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 337)
+  call dtf_begin(f, 338)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -11816,7 +11832,7 @@ subroutine dt_kv_cache_truncate(self, length, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 338)
+  call dtf_begin(f, 339)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, length)
   call run(f, stat, errmsg)
@@ -11832,7 +11848,7 @@ subroutine dt_kv_cache_follow(self, place, seen, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 339)
+  call dtf_begin(f, 340)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(place))
   call dtf_give(f, 2, handle_of(seen))
@@ -11846,7 +11862,7 @@ subroutine dt_kv_cache_settle(self, length, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 340)
+  call dtf_begin(f, 341)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, length)
   call run(f, stat, errmsg)
@@ -11859,7 +11875,7 @@ function dt_kv_cache_place(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 341)
+  call dtf_begin(f, 342)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11872,7 +11888,7 @@ function dt_kv_cache_seen(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 342)
+  call dtf_begin(f, 343)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -11906,7 +11922,7 @@ function dt_kv_cache_decoder_block(self, input, heads, norm1_weight, norm1_bias,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 343)
+  call dtf_begin(f, 344)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(input))
   call dtf_give(f, 2, heads)
@@ -11937,7 +11953,7 @@ function dt_amp_unscale_(grads, scale, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 344)
+  call dtf_begin(f, 345)
   call dtf_give(f, 0, handle_of(grads))
   call dtf_give(f, 1, handle_of(scale))
   call run(f, stat, errmsg)
@@ -11956,7 +11972,7 @@ subroutine dt_amp_update_scale_(scale, growth_tracker, found_inf, growth_factor,
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 345)
+  call dtf_begin(f, 346)
   call dtf_give(f, 0, handle_of(scale))
   call dtf_give(f, 1, handle_of(growth_tracker))
   call dtf_give(f, 2, handle_of(found_inf))
@@ -11976,7 +11992,7 @@ function dt_grad_scaler_new(init_scale, growth_factor, backoff_factor, growth_in
   character(*), intent(inout), optional :: errmsg
   type(dt_grad_scaler) :: out
   type(frame) :: f
-  call dtf_begin(f, 346)
+  call dtf_begin(f, 347)
   if (present(init_scale)) call dtf_give(f, 0, init_scale)
   if (present(growth_factor)) call dtf_give(f, 1, growth_factor)
   if (present(backoff_factor)) call dtf_give(f, 2, backoff_factor)
@@ -11993,7 +12009,7 @@ function dt_grad_scaler_scale(self, outputs, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 347)
+  call dtf_begin(f, 348)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(outputs))
   call run(f, stat, errmsg)
@@ -12008,7 +12024,7 @@ subroutine dt_grad_scaler_unscale_(self, optimizer, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 348)
+  call dtf_begin(f, 349)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(optimizer))
   call run(f, stat, errmsg)
@@ -12022,7 +12038,7 @@ subroutine dt_grad_scaler_step(self, optimizer, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 349)
+  call dtf_begin(f, 350)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(optimizer))
   call run(f, stat, errmsg)
@@ -12036,7 +12052,7 @@ subroutine dt_grad_scaler_update(self, new_scale, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 350)
+  call dtf_begin(f, 351)
   call dtf_give(f, 0, handle_of(self))
   if (present(new_scale)) call dtf_give(f, 1, new_scale)
   call run(f, stat, errmsg)
@@ -12050,7 +12066,7 @@ function dt_grad_scaler_get_state(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 351)
+  call dtf_begin(f, 352)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -12063,7 +12079,7 @@ subroutine dt_grad_scaler_set_state(self, state, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 352)
+  call dtf_begin(f, 353)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(state))
   call run(f, stat, errmsg)
@@ -12078,7 +12094,7 @@ function dt_index(input, indices, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 353)
+  call dtf_begin(f, 354)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call run(f, stat, errmsg)
@@ -12095,7 +12111,7 @@ function dt_index_put(input, indices, values, accumulate, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 354)
+  call dtf_begin(f, 355)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, handle_of(values))
@@ -12113,7 +12129,7 @@ subroutine dt_index_put_(input, indices, values, accumulate, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 355)
+  call dtf_begin(f, 356)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, handle_of(values))
@@ -12130,7 +12146,7 @@ function dt_index_select(input, dim, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 356)
+  call dtf_begin(f, 357)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12149,7 +12165,7 @@ function dt_index_add(input, dim, index, source, alpha, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 357)
+  call dtf_begin(f, 358)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12169,7 +12185,7 @@ subroutine dt_index_add_(input, dim, index, source, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 358)
+  call dtf_begin(f, 359)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12188,7 +12204,7 @@ function dt_gather(input, dim, index, sparse_grad, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 359)
+  call dtf_begin(f, 360)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12208,7 +12224,7 @@ function dt_scatter(input, dim, index, src, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 360)
+  call dtf_begin(f, 361)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12226,7 +12242,7 @@ subroutine dt_scatter_(input, dim, index, src, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 361)
+  call dtf_begin(f, 362)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12244,7 +12260,7 @@ function dt_scatter_add(input, dim, index, src, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 362)
+  call dtf_begin(f, 363)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12262,7 +12278,7 @@ subroutine dt_scatter_add_(input, dim, index, src, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 363)
+  call dtf_begin(f, 364)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12283,7 +12299,7 @@ function dt_scatter_reduce(input, dim, index, src, reduce, include_self, stat, e
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 364)
+  call dtf_begin(f, 365)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12305,7 +12321,7 @@ subroutine dt_scatter_reduce_(input, dim, index, src, reduce, include_self, stat
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 365)
+  call dtf_begin(f, 366)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12327,7 +12343,7 @@ function dt_index_reduce(input, dim, index, source, reduce, include_self, stat, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 366)
+  call dtf_begin(f, 367)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12349,7 +12365,7 @@ subroutine dt_index_reduce_(input, dim, index, source, reduce, include_self, sta
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 367)
+  call dtf_begin(f, 368)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12369,7 +12385,7 @@ function dt_index_fill(input, dim, index, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 368)
+  call dtf_begin(f, 369)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12387,7 +12403,7 @@ subroutine dt_index_fill_(input, dim, index, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 369)
+  call dtf_begin(f, 370)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12405,7 +12421,7 @@ function dt_index_copy(input, dim, index, source, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 370)
+  call dtf_begin(f, 371)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12423,7 +12439,7 @@ subroutine dt_index_copy_(input, dim, index, source, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 371)
+  call dtf_begin(f, 372)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12441,7 +12457,7 @@ function dt_masked_scatter(input, mask, source, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 372)
+  call dtf_begin(f, 373)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call dtf_give(f, 2, handle_of(source))
@@ -12457,7 +12473,7 @@ subroutine dt_masked_scatter_(input, mask, source, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 373)
+  call dtf_begin(f, 374)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call dtf_give(f, 2, handle_of(source))
@@ -12472,7 +12488,7 @@ function dt_take(input, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 374)
+  call dtf_begin(f, 375)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(index))
   call run(f, stat, errmsg)
@@ -12488,7 +12504,7 @@ function dt_take_along_dim(input, indices, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 375)
+  call dtf_begin(f, 376)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12506,7 +12522,7 @@ function dt_put(input, index, source, accumulate, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 376)
+  call dtf_begin(f, 377)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(index))
   call dtf_give(f, 2, handle_of(source))
@@ -12524,7 +12540,7 @@ subroutine dt_put_(input, index, source, accumulate, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 377)
+  call dtf_begin(f, 378)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(index))
   call dtf_give(f, 2, handle_of(source))
@@ -12542,7 +12558,7 @@ function dt_nonzero_static(input, size, fill_value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 378)
+  call dtf_begin(f, 379)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(fill_value)) call dtf_give(f, 2, fill_value)
@@ -12558,7 +12574,7 @@ function dt_masked_select(input, mask, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 379)
+  call dtf_begin(f, 380)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call run(f, stat, errmsg)
@@ -12572,7 +12588,7 @@ function dt_nonzero(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 380)
+  call dtf_begin(f, 381)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -12586,7 +12602,7 @@ function dt_one_hot(input, num_classes, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 381)
+  call dtf_begin(f, 382)
   call dtf_give(f, 0, handle_of(input))
   if (present(num_classes)) call dtf_give(f, 1, num_classes)
   call run(f, stat, errmsg)
@@ -12601,7 +12617,7 @@ function dt_tril(input, diagonal, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 382)
+  call dtf_begin(f, 383)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call run(f, stat, errmsg)
@@ -12615,7 +12631,7 @@ subroutine dt_tril_(input, diagonal, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 383)
+  call dtf_begin(f, 384)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call run(f, stat, errmsg)
@@ -12629,7 +12645,7 @@ function dt_triu(input, diagonal, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 384)
+  call dtf_begin(f, 385)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call run(f, stat, errmsg)
@@ -12643,7 +12659,7 @@ subroutine dt_triu_(input, diagonal, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 385)
+  call dtf_begin(f, 386)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call run(f, stat, errmsg)
@@ -12658,7 +12674,7 @@ function dt_at(input, index, tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 386)
+  call dtf_begin(f, 387)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, index)
   if (present(tensors)) call dtf_give(f, 2, handle_of(tensors))
@@ -12675,7 +12691,7 @@ subroutine dt_set_at(input, index, value, tensors, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 387)
+  call dtf_begin(f, 388)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, index)
   call give(f, 2, value)
@@ -12697,7 +12713,7 @@ function dt_segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 388)
+  call dtf_begin(f, 389)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, reduce)
   if (present(lengths)) call dtf_give(f, 2, handle_of(lengths))
@@ -12718,7 +12734,7 @@ function dt_calculate_gain(nonlinearity, param, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 389)
+  call dtf_begin(f, 390)
   call dtf_give(f, 0, nonlinearity)
   if (present(param)) call dtf_give(f, 1, param)
   call run(f, stat, errmsg)
@@ -12734,7 +12750,7 @@ subroutine dt_calculate_fan_in_and_fan_out(tensor, fan_in, fan_out, stat, errmsg
   integer(int64), intent(out) :: fan_in
   integer(int64), intent(out) :: fan_out
   type(frame) :: f
-  call dtf_begin(f, 390)
+  call dtf_begin(f, 391)
   call dtf_give(f, 0, handle_of(tensor))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, fan_in)
@@ -12747,7 +12763,7 @@ subroutine dt_eye_(tensor, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 391)
+  call dtf_begin(f, 392)
   call dtf_give(f, 0, handle_of(tensor))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -12759,7 +12775,7 @@ subroutine dt_dirac_(tensor, groups, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 392)
+  call dtf_begin(f, 393)
   call dtf_give(f, 0, handle_of(tensor))
   if (present(groups)) call dtf_give(f, 1, groups)
   call run(f, stat, errmsg)
@@ -12774,7 +12790,7 @@ subroutine dt_xavier_uniform_(tensor, gain, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 393)
+  call dtf_begin(f, 394)
   call dtf_give(f, 0, handle_of(tensor))
   if (present(gain)) call dtf_give(f, 1, gain)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -12790,7 +12806,7 @@ subroutine dt_xavier_normal_(tensor, gain, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 394)
+  call dtf_begin(f, 395)
   call dtf_give(f, 0, handle_of(tensor))
   if (present(gain)) call dtf_give(f, 1, gain)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -12808,7 +12824,7 @@ subroutine dt_kaiming_uniform_(tensor, a, mode, nonlinearity, generator, stat, e
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 395)
+  call dtf_begin(f, 396)
   call dtf_give(f, 0, handle_of(tensor))
   if (present(a)) call dtf_give(f, 1, a)
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -12828,7 +12844,7 @@ subroutine dt_kaiming_normal_(tensor, a, mode, nonlinearity, generator, stat, er
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 396)
+  call dtf_begin(f, 397)
   call dtf_give(f, 0, handle_of(tensor))
   if (present(a)) call dtf_give(f, 1, a)
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -12849,7 +12865,7 @@ subroutine dt_trunc_normal_(tensor, mean, std, a, b, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 397)
+  call dtf_begin(f, 398)
   call dtf_give(f, 0, handle_of(tensor))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -12868,7 +12884,7 @@ subroutine dt_orthogonal_(tensor, gain, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 398)
+  call dtf_begin(f, 399)
   call dtf_give(f, 0, handle_of(tensor))
   if (present(gain)) call dtf_give(f, 1, gain)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -12885,7 +12901,7 @@ subroutine dt_sparse_(tensor, sparsity, std, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 399)
+  call dtf_begin(f, 400)
   call dtf_give(f, 0, handle_of(tensor))
   call dtf_give(f, 1, sparsity)
   if (present(std)) call dtf_give(f, 2, std)
@@ -12901,7 +12917,7 @@ function dt_matmul(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 400)
+  call dtf_begin(f, 401)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -12916,7 +12932,7 @@ function dt_mm(input, mat2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 401)
+  call dtf_begin(f, 402)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat2))
   call run(f, stat, errmsg)
@@ -12931,7 +12947,7 @@ function dt_bmm(input, mat2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 402)
+  call dtf_begin(f, 403)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat2))
   call run(f, stat, errmsg)
@@ -12949,7 +12965,7 @@ function dt_baddbmm(input, batch1, batch2, beta, alpha, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 403)
+  call dtf_begin(f, 404)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(batch1))
   call dtf_give(f, 2, handle_of(batch2))
@@ -12969,7 +12985,7 @@ subroutine dt_baddbmm_(input, batch1, batch2, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 404)
+  call dtf_begin(f, 405)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(batch1))
   call dtf_give(f, 2, handle_of(batch2))
@@ -12989,7 +13005,7 @@ function dt_addbmm(input, batch1, batch2, beta, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 405)
+  call dtf_begin(f, 406)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(batch1))
   call dtf_give(f, 2, handle_of(batch2))
@@ -13009,7 +13025,7 @@ subroutine dt_addbmm_(input, batch1, batch2, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 406)
+  call dtf_begin(f, 407)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(batch1))
   call dtf_give(f, 2, handle_of(batch2))
@@ -13026,7 +13042,7 @@ function dt_mv(input, vec, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 407)
+  call dtf_begin(f, 408)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec))
   call run(f, stat, errmsg)
@@ -13044,7 +13060,7 @@ function dt_addmv(input, mat, vec, beta, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 408)
+  call dtf_begin(f, 409)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat))
   call dtf_give(f, 2, handle_of(vec))
@@ -13064,7 +13080,7 @@ subroutine dt_addmv_(input, mat, vec, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 409)
+  call dtf_begin(f, 410)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat))
   call dtf_give(f, 2, handle_of(vec))
@@ -13081,7 +13097,7 @@ function dt_vdot(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 410)
+  call dtf_begin(f, 411)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -13096,7 +13112,7 @@ function dt_dot(input, tensor, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 411)
+  call dtf_begin(f, 412)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tensor))
   call run(f, stat, errmsg)
@@ -13114,7 +13130,7 @@ function dt_addmm(input, mat1, mat2, beta, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 412)
+  call dtf_begin(f, 413)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat1))
   call dtf_give(f, 2, handle_of(mat2))
@@ -13134,7 +13150,7 @@ subroutine dt_addmm_(input, mat1, mat2, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 413)
+  call dtf_begin(f, 414)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat1))
   call dtf_give(f, 2, handle_of(mat2))
@@ -13151,7 +13167,7 @@ function dt_outer(input, vec2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 414)
+  call dtf_begin(f, 415)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec2))
   call run(f, stat, errmsg)
@@ -13169,7 +13185,7 @@ function dt_addr(input, vec1, vec2, beta, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 415)
+  call dtf_begin(f, 416)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec1))
   call dtf_give(f, 2, handle_of(vec2))
@@ -13189,7 +13205,7 @@ subroutine dt_addr_(input, vec1, vec2, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 416)
+  call dtf_begin(f, 417)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec1))
   call dtf_give(f, 2, handle_of(vec2))
@@ -13207,7 +13223,7 @@ function dt_inner(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 417)
+  call dtf_begin(f, 418)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -13223,7 +13239,7 @@ function dt_cross(input, other, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 418)
+  call dtf_begin(f, 419)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13239,7 +13255,7 @@ function dt_kron(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 419)
+  call dtf_begin(f, 420)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -13255,7 +13271,7 @@ function dt_einsum(equation, operands, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 420)
+  call dtf_begin(f, 421)
   call dtf_give(f, 0, equation)
   call dtf_give(f, 1, handle_of(operands))
   call run(f, stat, errmsg)
@@ -13271,7 +13287,7 @@ function dt_tensordot(a, b, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 421)
+  call dtf_begin(f, 422)
   call dtf_give(f, 0, handle_of(a))
   call dtf_give(f, 1, handle_of(b))
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -13289,7 +13305,7 @@ function dt_tensordot_dims(a, b, dims_a, dims_b, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 422)
+  call dtf_begin(f, 423)
   call dtf_give(f, 0, handle_of(a))
   call dtf_give(f, 1, handle_of(b))
   call dtf_give(f, 2, dims_a)
@@ -13308,7 +13324,7 @@ function dt_bilinear(input1, input2, weight, bias, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 423)
+  call dtf_begin(f, 424)
   call dtf_give(f, 0, handle_of(input1))
   call dtf_give(f, 1, handle_of(input2))
   call dtf_give(f, 2, handle_of(weight))
@@ -13325,7 +13341,7 @@ function dt_linalg_matmul(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 424)
+  call dtf_begin(f, 425)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -13340,7 +13356,7 @@ function dt_matrix_power(input, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 425)
+  call dtf_begin(f, 426)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call run(f, stat, errmsg)
@@ -13355,7 +13371,7 @@ function dt_linalg_multi_dot(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 426)
+  call dtf_begin(f, 427)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -13368,7 +13384,7 @@ function dt_chain_matmul(matrices, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 427)
+  call dtf_begin(f, 428)
   call dtf_give(f, 0, handle_of(matrices))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -13381,7 +13397,7 @@ function dt_trace(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 428)
+  call dtf_begin(f, 429)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -13397,7 +13413,7 @@ function dt_linalg_diagonal(A, offset, dim1, dim2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 429)
+  call dtf_begin(f, 430)
   call dtf_give(f, 0, handle_of(A))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -13415,7 +13431,7 @@ function dt_linalg_cross(input, other, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 430)
+  call dtf_begin(f, 431)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13432,7 +13448,7 @@ function dt_linalg_vecdot(x, y, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 431)
+  call dtf_begin(f, 432)
   call dtf_give(f, 0, handle_of(x))
   call dtf_give(f, 1, handle_of(y))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13451,7 +13467,7 @@ function dt_linalg_vector_norm(input, ord, dim, keepdim, dtype, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 432)
+  call dtf_begin(f, 433)
   call dtf_give(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13472,7 +13488,7 @@ function dt_linalg_matrix_norm(input, ord, dim, keepdim, dtype, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 433)
+  call dtf_begin(f, 434)
   call dtf_give(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13491,7 +13507,7 @@ function dt_nuclear_norm(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 434)
+  call dtf_begin(f, 435)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -13510,7 +13526,7 @@ function dt_linalg_norm(input, ord, dim, keepdim, dtype, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 435)
+  call dtf_begin(f, 436)
   call dtf_give(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13530,7 +13546,7 @@ function dt_cosine_similarity(x1, x2, dim, eps, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 436)
+  call dtf_begin(f, 437)
   call dtf_give(f, 0, handle_of(x1))
   call dtf_give(f, 1, handle_of(x2))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13550,7 +13566,7 @@ function dt_pairwise_distance(x1, x2, p, eps, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 437)
+  call dtf_begin(f, 438)
   call dtf_give(f, 0, handle_of(x1))
   call dtf_give(f, 1, handle_of(x2))
   if (present(p)) call dtf_give(f, 2, p)
@@ -13569,7 +13585,7 @@ function dt_dist(input, other, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 438)
+  call dtf_begin(f, 439)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(p)) call give(f, 2, p)
@@ -13587,7 +13603,7 @@ function dt_cdist(x1, x2, p, compute_mode, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 439)
+  call dtf_begin(f, 440)
   call dtf_give(f, 0, handle_of(x1))
   call dtf_give(f, 1, handle_of(x2))
   if (present(p)) call dtf_give(f, 2, p)
@@ -13605,7 +13621,7 @@ function dt_pdist(input, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 440)
+  call dtf_begin(f, 441)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   call run(f, stat, errmsg)
@@ -13622,7 +13638,7 @@ function dt_renorm(input, p, dim, maxnorm, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 441)
+  call dtf_begin(f, 442)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
@@ -13640,7 +13656,7 @@ subroutine dt_renorm_(input, p, dim, maxnorm, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 442)
+  call dtf_begin(f, 443)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
@@ -13658,7 +13674,7 @@ function dt_vander(x, N, increasing, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 443)
+  call dtf_begin(f, 444)
   call dtf_give(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   if (present(increasing)) call dtf_give(f, 2, increasing)
@@ -13675,7 +13691,7 @@ function dt_linalg_vander(x, N, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 444)
+  call dtf_begin(f, 445)
   call dtf_give(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   call run(f, stat, errmsg)
@@ -13692,7 +13708,7 @@ function dt_mse_loss(input, target, reduction, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 445)
+  call dtf_begin(f, 446)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13711,7 +13727,7 @@ function dt_l1_loss(input, target, reduction, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 446)
+  call dtf_begin(f, 447)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13731,7 +13747,7 @@ function dt_smooth_l1_loss(input, target, reduction, beta, stat, errmsg) result(
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 447)
+  call dtf_begin(f, 448)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13751,7 +13767,7 @@ function dt_huber_loss(input, target, reduction, delta, weight, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 448)
+  call dtf_begin(f, 449)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13771,7 +13787,7 @@ function dt_kl_div(input, target, reduction, log_target, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 449)
+  call dtf_begin(f, 450)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13793,7 +13809,7 @@ function dt_poisson_nll_loss(input, target, log_input, full, eps, reduction, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 450)
+  call dtf_begin(f, 451)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(log_input)) call dtf_give(f, 2, log_input)
@@ -13817,7 +13833,7 @@ function dt_gaussian_nll_loss(input, target, var, full, eps, reduction, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 451)
+  call dtf_begin(f, 452)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   call give(f, 2, var)
@@ -13837,7 +13853,7 @@ function dt_soft_margin_loss(input, target, reduction, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 452)
+  call dtf_begin(f, 453)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13856,7 +13872,7 @@ function dt_hinge_embedding_loss(input, target, margin, reduction, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 453)
+  call dtf_begin(f, 454)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(margin)) call dtf_give(f, 2, margin)
@@ -13876,7 +13892,7 @@ function dt_margin_ranking_loss(input1, input2, target, margin, reduction, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 454)
+  call dtf_begin(f, 455)
   call dtf_give(f, 0, handle_of(input1))
   call dtf_give(f, 1, handle_of(input2))
   call dtf_give(f, 2, handle_of(target))
@@ -13898,7 +13914,7 @@ function dt_cosine_embedding_loss(input1, input2, target, margin, reduction, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 455)
+  call dtf_begin(f, 456)
   call dtf_give(f, 0, handle_of(input1))
   call dtf_give(f, 1, handle_of(input2))
   call dtf_give(f, 2, handle_of(target))
@@ -13922,7 +13938,7 @@ function dt_triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 456)
+  call dtf_begin(f, 457)
   call dtf_give(f, 0, handle_of(anchor))
   call dtf_give(f, 1, handle_of(positive))
   call dtf_give(f, 2, handle_of(negative))
@@ -13948,7 +13964,7 @@ function dt_multi_margin_loss(input, target, p, margin, weight, reduction, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 457)
+  call dtf_begin(f, 458)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(p)) call dtf_give(f, 2, p)
@@ -13969,7 +13985,7 @@ function dt_multilabel_margin_loss(input, target, reduction, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 458)
+  call dtf_begin(f, 459)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13987,7 +14003,7 @@ function dt_multilabel_soft_margin_loss(input, target, weight, reduction, stat, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 459)
+  call dtf_begin(f, 460)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -14007,7 +14023,7 @@ function dt_nll_loss(input, target, weight, ignore_index, reduction, stat, errms
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 460)
+  call dtf_begin(f, 461)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -14033,7 +14049,7 @@ function dt_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 461)
+  call dtf_begin(f, 462)
   call dtf_give(f, 0, handle_of(log_probs))
   call dtf_give(f, 1, handle_of(targets))
   call dtf_give(f, 2, handle_of(input_lengths))
@@ -14057,7 +14073,7 @@ function dt_cross_entropy(input, target, weight, ignore_index, reduction, label_
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 462)
+  call dtf_begin(f, 463)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -14084,7 +14100,7 @@ function dt_linear_cross_entropy(input, linear_weight, target, linear_bias, weig
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 463)
+  call dtf_begin(f, 464)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(linear_weight))
   call dtf_give(f, 2, handle_of(target))
@@ -14108,7 +14124,7 @@ function dt_binary_cross_entropy(input, target, weight, reduction, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 464)
+  call dtf_begin(f, 465)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -14128,7 +14144,7 @@ function dt_binary_cross_entropy_with_logits(input, target, weight, reduction, p
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 465)
+  call dtf_begin(f, 466)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -14147,7 +14163,7 @@ function dt_module_forward(self, input, target, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 466)
+  call dtf_begin(f, 467)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(input))
   if (present(target)) call dtf_give(f, 2, handle_of(target))
@@ -14163,7 +14179,7 @@ function dt_module_forward_inputs(self, inputs, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 467)
+  call dtf_begin(f, 468)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call run(f, stat, errmsg)
@@ -14179,7 +14195,7 @@ function dt_module_forward_outputs(self, inputs, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 468)
+  call dtf_begin(f, 469)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call run(f, stat, errmsg)
@@ -14208,7 +14224,7 @@ function dt_module_generate(self, tokens, count, temperature, top_k, top_p, gene
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 469)
+  call dtf_begin(f, 470)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(tokens))
   call dtf_give(f, 2, count)
@@ -14227,7 +14243,7 @@ function dt_module_kind(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 470)
+  call dtf_begin(f, 471)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -14242,7 +14258,7 @@ subroutine dt_module_train(self, mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 471)
+  call dtf_begin(f, 472)
   call dtf_give(f, 0, handle_of(self))
   if (present(mode)) call dtf_give(f, 1, mode)
   call run(f, stat, errmsg)
@@ -14255,7 +14271,7 @@ function dt_module_is_training(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 472)
+  call dtf_begin(f, 473)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -14270,7 +14286,7 @@ function dt_module_clone(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 473)
+  call dtf_begin(f, 474)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -14284,7 +14300,7 @@ function dt_module_parameters(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 474)
+  call dtf_begin(f, 475)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -14304,7 +14320,7 @@ subroutine dt_module_named_parameters(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 475)
+  call dtf_begin(f, 476)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
@@ -14325,7 +14341,7 @@ subroutine dt_module_named_buffers(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 476)
+  call dtf_begin(f, 477)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
@@ -14347,7 +14363,7 @@ subroutine dt_module_state_dict(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 477)
+  call dtf_begin(f, 478)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
@@ -14369,7 +14385,7 @@ subroutine dt_module_load_state_dict(self, names, tensors, strict, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 478)
+  call dtf_begin(f, 479)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -14384,7 +14400,7 @@ subroutine dt_module_save(self, path, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 479)
+  call dtf_begin(f, 480)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   call run(f, stat, errmsg)
@@ -14398,7 +14414,7 @@ subroutine dt_module_load(self, path, strict, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 480)
+  call dtf_begin(f, 481)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   if (present(strict)) call dtf_give(f, 2, strict)
@@ -14414,7 +14430,7 @@ subroutine dt_module_to(self, device, dtype, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 481)
+  call dtf_begin(f, 482)
   call dtf_give(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -14427,7 +14443,7 @@ subroutine dt_module_cpu(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 482)
+  call dtf_begin(f, 483)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -14439,7 +14455,7 @@ subroutine dt_module_cuda(self, device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 483)
+  call dtf_begin(f, 484)
   call dtf_give(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   call run(f, stat, errmsg)
@@ -14452,7 +14468,7 @@ subroutine dt_module_zero_grad(self, set_to_none, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 484)
+  call dtf_begin(f, 485)
   call dtf_give(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
   call run(f, stat, errmsg)
@@ -14465,7 +14481,7 @@ subroutine dt_module_requires_grad_(self, requires_grad, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 485)
+  call dtf_begin(f, 486)
   call dtf_give(f, 0, handle_of(self))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call run(f, stat, errmsg)
@@ -14478,7 +14494,7 @@ function dt_module_children_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 486)
+  call dtf_begin(f, 487)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -14492,7 +14508,7 @@ function dt_module_child(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 487)
+  call dtf_begin(f, 488)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call run(f, stat, errmsg)
@@ -14507,7 +14523,7 @@ function dt_module_new(kind, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 488)
+  call dtf_begin(f, 489)
   call dtf_give(f, 0, kind)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -14521,7 +14537,7 @@ subroutine dt_module_register_parameter(self, name, param, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 489)
+  call dtf_begin(f, 490)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, handle_of(param))
@@ -14536,7 +14552,7 @@ subroutine dt_module_register_buffer(self, name, buffer, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 490)
+  call dtf_begin(f, 491)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, handle_of(buffer))
@@ -14551,7 +14567,7 @@ subroutine dt_module_register_module(self, name, child, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 491)
+  call dtf_begin(f, 492)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, handle_of(child))
@@ -14564,7 +14580,7 @@ function dt_nn_sequential(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 492)
+  call dtf_begin(f, 493)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
   call dtf_end(f)
@@ -14576,7 +14592,7 @@ subroutine dt_module_append(self, child, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 493)
+  call dtf_begin(f, 494)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(child))
   call run(f, stat, errmsg)
@@ -14591,7 +14607,7 @@ function dt_linear(input, weight, bias, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 494)
+  call dtf_begin(f, 495)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -14612,7 +14628,7 @@ function dt_linear_activation(input, weight, bias, activation, stat, errmsg) res
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 495)
+  call dtf_begin(f, 496)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -14637,7 +14653,7 @@ function dt_batch_norm(input, running_mean, running_var, weight, bias, training,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 496)
+  call dtf_begin(f, 497)
   call dtf_give(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give(f, 2, handle_of(running_var))
@@ -14670,7 +14686,7 @@ function dt_batch_norm_relu(input, running_mean, running_var, weight, bias, trai
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 497)
+  call dtf_begin(f, 498)
   call dtf_give(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give(f, 2, handle_of(running_var))
@@ -14697,7 +14713,7 @@ function dt_layer_norm(input, normalized_shape, weight, bias, eps, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 498)
+  call dtf_begin(f, 499)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, normalized_shape)
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -14718,7 +14734,7 @@ function dt_rms_norm(input, normalized_shape, weight, eps, stat, errmsg) result(
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 499)
+  call dtf_begin(f, 500)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, normalized_shape)
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -14739,7 +14755,7 @@ function dt_group_norm(input, num_groups, weight, bias, eps, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 500)
+  call dtf_begin(f, 501)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, num_groups)
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -14763,7 +14779,7 @@ function dt_instance_norm(input, running_mean, running_var, weight, bias, use_in
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 501)
+  call dtf_begin(f, 502)
   call dtf_give(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give(f, 2, handle_of(running_var))
@@ -14788,7 +14804,7 @@ function dt_local_response_norm(input, size, alpha, beta, k, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 502)
+  call dtf_begin(f, 503)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(alpha)) call dtf_give(f, 2, alpha)
@@ -14807,7 +14823,7 @@ function dt_softmax(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 503)
+  call dtf_begin(f, 504)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -14824,7 +14840,7 @@ function dt_log_softmax(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 504)
+  call dtf_begin(f, 505)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -14841,7 +14857,7 @@ function dt_dropout(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 505)
+  call dtf_begin(f, 506)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14857,7 +14873,7 @@ subroutine dt_dropout_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 506)
+  call dtf_begin(f, 507)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14873,7 +14889,7 @@ function dt_dropout1d(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 507)
+  call dtf_begin(f, 508)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14889,7 +14905,7 @@ subroutine dt_dropout1d_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 508)
+  call dtf_begin(f, 509)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14905,7 +14921,7 @@ function dt_dropout2d(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 509)
+  call dtf_begin(f, 510)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14921,7 +14937,7 @@ subroutine dt_dropout2d_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 510)
+  call dtf_begin(f, 511)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14938,7 +14954,7 @@ function dt_dropout3d(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 511)
+  call dtf_begin(f, 512)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14954,7 +14970,7 @@ subroutine dt_dropout3d_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 512)
+  call dtf_begin(f, 513)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14971,7 +14987,7 @@ function dt_alpha_dropout(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 513)
+  call dtf_begin(f, 514)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14987,7 +15003,7 @@ subroutine dt_alpha_dropout_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 514)
+  call dtf_begin(f, 515)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -15003,7 +15019,7 @@ function dt_feature_alpha_dropout(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 515)
+  call dtf_begin(f, 516)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -15019,7 +15035,7 @@ subroutine dt_feature_alpha_dropout_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 516)
+  call dtf_begin(f, 517)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -15036,7 +15052,7 @@ function dt_rrelu(input, lower, upper, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 517)
+  call dtf_begin(f, 518)
   call dtf_give(f, 0, handle_of(input))
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -15054,7 +15070,7 @@ subroutine dt_rrelu_(input, lower, upper, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 518)
+  call dtf_begin(f, 519)
   call dtf_give(f, 0, handle_of(input))
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -15074,7 +15090,7 @@ function dt_gumbel_softmax(logits, tau, hard, eps, dim, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 519)
+  call dtf_begin(f, 520)
   call dtf_give(f, 0, handle_of(logits))
   if (present(tau)) call dtf_give(f, 1, tau)
   if (present(hard)) call dtf_give(f, 2, hard)
@@ -15097,7 +15113,7 @@ function dt_embedding(input, weight, padding_idx, max_norm, norm_type, scale_gra
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 520)
+  call dtf_begin(f, 521)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(padding_idx)) call dtf_give(f, 2, padding_idx)
@@ -15127,7 +15143,7 @@ function dt_embedding_bag(input, weight, offsets, max_norm, norm_type, scale_gra
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 521)
+  call dtf_begin(f, 522)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(offsets)) call dtf_give(f, 2, handle_of(offsets))
@@ -15156,7 +15172,7 @@ function dt_fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 522)
+  call dtf_begin(f, 523)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, scale)
   call give(f, 2, zero_point)
@@ -15179,7 +15195,7 @@ function dt_fake_quantize_per_channel_affine(input, scale, zero_point, axis, qua
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 523)
+  call dtf_begin(f, 524)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(scale))
   call dtf_give(f, 2, handle_of(zero_point))
@@ -15197,7 +15213,7 @@ subroutine dt_optimizer_step(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 524)
+  call dtf_begin(f, 525)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15210,7 +15226,7 @@ subroutine dt_optimizer_use_master_weights(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 525)
+  call dtf_begin(f, 526)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15223,7 +15239,7 @@ subroutine dt_optimizer_use_stochastic_rounding(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 526)
+  call dtf_begin(f, 527)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15235,7 +15251,7 @@ subroutine dt_optimizer_zero_grad(self, set_to_none, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 527)
+  call dtf_begin(f, 528)
   call dtf_give(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
   call run(f, stat, errmsg)
@@ -15249,7 +15265,7 @@ subroutine dt_optimizer_add_param_group(self, params, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 528)
+  call dtf_begin(f, 529)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(params))
   call run(f, stat, errmsg)
@@ -15262,7 +15278,7 @@ function dt_optimizer_group_count(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 529)
+  call dtf_begin(f, 530)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -15277,7 +15293,7 @@ function dt_optimizer_get(self, name, group, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 530)
+  call dtf_begin(f, 531)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   if (present(group)) call dtf_give(f, 2, group)
@@ -15294,7 +15310,7 @@ subroutine dt_optimizer_set(self, name, value, group, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 531)
+  call dtf_begin(f, 532)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, value)
@@ -15311,7 +15327,7 @@ subroutine dt_optimizer_state_dict(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 532)
+  call dtf_begin(f, 533)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
@@ -15333,7 +15349,7 @@ subroutine dt_optimizer_load_state_dict(self, names, tensors, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 533)
+  call dtf_begin(f, 534)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -15346,7 +15362,7 @@ subroutine dt_lr_scheduler_step(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 534)
+  call dtf_begin(f, 535)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15358,7 +15374,7 @@ function dt_lr_scheduler_last_epoch(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 535)
+  call dtf_begin(f, 536)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -15372,7 +15388,7 @@ function dt_lr_scheduler_get_last_lr(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 536)
+  call dtf_begin(f, 537)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -15390,7 +15406,7 @@ function dt_clip_grad_norm_(params, max_norm, norm_type, error_if_nonfinite, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 537)
+  call dtf_begin(f, 538)
   call dtf_give(f, 0, handle_of(params))
   call dtf_give(f, 1, max_norm)
   if (present(norm_type)) call dtf_give(f, 2, norm_type)
@@ -15405,7 +15421,7 @@ subroutine dt_optimizer_check_not_capturing(stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 538)
+  call dtf_begin(f, 539)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -15422,7 +15438,7 @@ subroutine dt_optimizer_update(optimizer, params, grads, states, lr, settings, f
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 539)
+  call dtf_begin(f, 540)
   call dtf_give(f, 0, optimizer)
   call dtf_give(f, 1, handle_of(params))
   call dtf_give(f, 2, handle_of(grads))
@@ -15447,7 +15463,7 @@ subroutine dt_optimizer_update_unless(optimizer, params, grads, states, lr, sett
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 540)
+  call dtf_begin(f, 541)
   call dtf_give(f, 0, optimizer)
   call dtf_give(f, 1, handle_of(params))
   call dtf_give(f, 2, handle_of(grads))
@@ -15466,7 +15482,7 @@ function dt_neg(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 541)
+  call dtf_begin(f, 542)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15478,7 +15494,7 @@ subroutine dt_neg_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 542)
+  call dtf_begin(f, 543)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15490,7 +15506,7 @@ function dt_abs(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 543)
+  call dtf_begin(f, 544)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15502,7 +15518,7 @@ subroutine dt_abs_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 544)
+  call dtf_begin(f, 545)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15514,7 +15530,7 @@ function dt_sign(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 545)
+  call dtf_begin(f, 546)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15526,7 +15542,7 @@ subroutine dt_sign_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 546)
+  call dtf_begin(f, 547)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15538,7 +15554,7 @@ function dt_floor(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 547)
+  call dtf_begin(f, 548)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15550,7 +15566,7 @@ subroutine dt_floor_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 548)
+  call dtf_begin(f, 549)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15562,7 +15578,7 @@ function dt_ceil(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 549)
+  call dtf_begin(f, 550)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15574,7 +15590,7 @@ subroutine dt_ceil_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 550)
+  call dtf_begin(f, 551)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15586,7 +15602,7 @@ function dt_round(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 551)
+  call dtf_begin(f, 552)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15598,7 +15614,7 @@ subroutine dt_round_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 552)
+  call dtf_begin(f, 553)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15610,7 +15626,7 @@ function dt_trunc(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 553)
+  call dtf_begin(f, 554)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15622,7 +15638,7 @@ subroutine dt_trunc_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 554)
+  call dtf_begin(f, 555)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15634,7 +15650,7 @@ function dt_exp(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 555)
+  call dtf_begin(f, 556)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15646,7 +15662,7 @@ subroutine dt_exp_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 556)
+  call dtf_begin(f, 557)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15658,7 +15674,7 @@ function dt_log(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 557)
+  call dtf_begin(f, 558)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15670,7 +15686,7 @@ subroutine dt_log_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 558)
+  call dtf_begin(f, 559)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15682,7 +15698,7 @@ function dt_log1p(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 559)
+  call dtf_begin(f, 560)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15694,7 +15710,7 @@ subroutine dt_log1p_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 560)
+  call dtf_begin(f, 561)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15706,7 +15722,7 @@ function dt_sqrt(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 561)
+  call dtf_begin(f, 562)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15718,7 +15734,7 @@ subroutine dt_sqrt_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 562)
+  call dtf_begin(f, 563)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15730,7 +15746,7 @@ function dt_rsqrt(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 563)
+  call dtf_begin(f, 564)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15742,7 +15758,7 @@ subroutine dt_rsqrt_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 564)
+  call dtf_begin(f, 565)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15754,7 +15770,7 @@ function dt_square(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 565)
+  call dtf_begin(f, 566)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15766,7 +15782,7 @@ subroutine dt_square_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 566)
+  call dtf_begin(f, 567)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15778,7 +15794,7 @@ function dt_reciprocal(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 567)
+  call dtf_begin(f, 568)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15790,7 +15806,7 @@ subroutine dt_reciprocal_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 568)
+  call dtf_begin(f, 569)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15802,7 +15818,7 @@ function dt_sin(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 569)
+  call dtf_begin(f, 570)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15814,7 +15830,7 @@ subroutine dt_sin_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 570)
+  call dtf_begin(f, 571)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15826,7 +15842,7 @@ function dt_cos(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 571)
+  call dtf_begin(f, 572)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15838,7 +15854,7 @@ subroutine dt_cos_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 572)
+  call dtf_begin(f, 573)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15850,7 +15866,7 @@ function dt_tanh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 573)
+  call dtf_begin(f, 574)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15862,7 +15878,7 @@ subroutine dt_tanh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 574)
+  call dtf_begin(f, 575)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15874,7 +15890,7 @@ function dt_erf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 575)
+  call dtf_begin(f, 576)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15886,7 +15902,7 @@ subroutine dt_erf_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 576)
+  call dtf_begin(f, 577)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15898,7 +15914,7 @@ function dt_sigmoid(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 577)
+  call dtf_begin(f, 578)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15910,7 +15926,7 @@ subroutine dt_sigmoid_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 578)
+  call dtf_begin(f, 579)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15922,7 +15938,7 @@ function dt_relu(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 579)
+  call dtf_begin(f, 580)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -15934,7 +15950,7 @@ subroutine dt_relu_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 580)
+  call dtf_begin(f, 581)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -15947,7 +15963,7 @@ function dt_leaky_relu(input, negative_slope, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 581)
+  call dtf_begin(f, 582)
   call dtf_give(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call run(f, stat, errmsg)
@@ -15961,7 +15977,7 @@ subroutine dt_leaky_relu_(input, negative_slope, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 582)
+  call dtf_begin(f, 583)
   call dtf_give(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call run(f, stat, errmsg)
@@ -15975,7 +15991,7 @@ function dt_elu(input, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 583)
+  call dtf_begin(f, 584)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call run(f, stat, errmsg)
@@ -15989,7 +16005,7 @@ subroutine dt_elu_(input, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 584)
+  call dtf_begin(f, 585)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call run(f, stat, errmsg)
@@ -16004,7 +16020,7 @@ function dt_softplus(input, beta, threshold, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 585)
+  call dtf_begin(f, 586)
   call dtf_give(f, 0, handle_of(input))
   if (present(beta)) call give(f, 1, beta)
   if (present(threshold)) call give(f, 2, threshold)
@@ -16019,7 +16035,7 @@ function dt_logsigmoid(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 586)
+  call dtf_begin(f, 587)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16032,7 +16048,7 @@ function dt_silu(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 587)
+  call dtf_begin(f, 588)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16044,7 +16060,7 @@ subroutine dt_silu_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 588)
+  call dtf_begin(f, 589)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -16057,7 +16073,7 @@ function dt_gelu(input, approximate, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 589)
+  call dtf_begin(f, 590)
   call dtf_give(f, 0, handle_of(input))
   if (present(approximate)) call dtf_give(f, 1, approximate)
   call run(f, stat, errmsg)
@@ -16072,7 +16088,7 @@ function dt_clamp_min(input, min, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 590)
+  call dtf_begin(f, 591)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, min)
   call run(f, stat, errmsg)
@@ -16086,7 +16102,7 @@ subroutine dt_clamp_min_(input, min, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 591)
+  call dtf_begin(f, 592)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, min)
   call run(f, stat, errmsg)
@@ -16100,7 +16116,7 @@ function dt_clamp_max(input, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 592)
+  call dtf_begin(f, 593)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, max)
   call run(f, stat, errmsg)
@@ -16114,7 +16130,7 @@ subroutine dt_clamp_max_(input, max, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 593)
+  call dtf_begin(f, 594)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, max)
   call run(f, stat, errmsg)
@@ -16130,7 +16146,7 @@ function dt_clamp(input, min, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 594)
+  call dtf_begin(f, 595)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -16146,7 +16162,7 @@ subroutine dt_clamp_(input, min, max, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 595)
+  call dtf_begin(f, 596)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -16162,7 +16178,7 @@ function dt_add(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 596)
+  call dtf_begin(f, 597)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -16178,7 +16194,7 @@ subroutine dt_add_(input, other, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 597)
+  call dtf_begin(f, 598)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -16194,7 +16210,7 @@ function dt_sub(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 598)
+  call dtf_begin(f, 599)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -16210,7 +16226,7 @@ subroutine dt_sub_(input, other, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 599)
+  call dtf_begin(f, 600)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -16226,7 +16242,7 @@ function dt_rsub(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 600)
+  call dtf_begin(f, 601)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -16242,7 +16258,7 @@ function dt_mul(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 601)
+  call dtf_begin(f, 602)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16256,7 +16272,7 @@ subroutine dt_mul_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 602)
+  call dtf_begin(f, 603)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16270,7 +16286,7 @@ function dt_true_divide(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 603)
+  call dtf_begin(f, 604)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16284,7 +16300,7 @@ subroutine dt_true_divide_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 604)
+  call dtf_begin(f, 605)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16299,7 +16315,7 @@ function dt_div(input, other, rounding_mode, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 605)
+  call dtf_begin(f, 606)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -16315,7 +16331,7 @@ subroutine dt_div_(input, other, rounding_mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 606)
+  call dtf_begin(f, 607)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -16330,7 +16346,7 @@ function dt_floor_divide(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 607)
+  call dtf_begin(f, 608)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16344,7 +16360,7 @@ subroutine dt_floor_divide_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 608)
+  call dtf_begin(f, 609)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16358,7 +16374,7 @@ function dt_remainder(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 609)
+  call dtf_begin(f, 610)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16372,7 +16388,7 @@ subroutine dt_remainder_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 610)
+  call dtf_begin(f, 611)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16386,7 +16402,7 @@ function dt_pow(input, exponent, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 611)
+  call dtf_begin(f, 612)
   call give(f, 0, input)
   call give(f, 1, exponent)
   call run(f, stat, errmsg)
@@ -16400,7 +16416,7 @@ subroutine dt_pow_(input, exponent, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 612)
+  call dtf_begin(f, 613)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, exponent)
   call run(f, stat, errmsg)
@@ -16414,7 +16430,7 @@ function dt_maximum(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 613)
+  call dtf_begin(f, 614)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -16429,7 +16445,7 @@ function dt_minimum(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 614)
+  call dtf_begin(f, 615)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -16445,7 +16461,7 @@ function dt_hardtanh(input, min_val, max_val, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 615)
+  call dtf_begin(f, 616)
   call dtf_give(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
@@ -16461,7 +16477,7 @@ subroutine dt_hardtanh_(input, min_val, max_val, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 616)
+  call dtf_begin(f, 617)
   call dtf_give(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
@@ -16475,7 +16491,7 @@ function dt_relu6(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 617)
+  call dtf_begin(f, 618)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16487,7 +16503,7 @@ subroutine dt_relu6_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 618)
+  call dtf_begin(f, 619)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -16499,7 +16515,7 @@ function dt_hardsigmoid(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 619)
+  call dtf_begin(f, 620)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16511,7 +16527,7 @@ subroutine dt_hardsigmoid_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 620)
+  call dtf_begin(f, 621)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -16523,7 +16539,7 @@ function dt_hardswish(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 621)
+  call dtf_begin(f, 622)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16535,7 +16551,7 @@ subroutine dt_hardswish_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 622)
+  call dtf_begin(f, 623)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -16548,7 +16564,7 @@ function dt_hardshrink(input, lambd, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 623)
+  call dtf_begin(f, 624)
   call dtf_give(f, 0, handle_of(input))
   if (present(lambd)) call give(f, 1, lambd)
   call run(f, stat, errmsg)
@@ -16563,7 +16579,7 @@ function dt_softshrink(input, lambd, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 624)
+  call dtf_begin(f, 625)
   call dtf_give(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   call run(f, stat, errmsg)
@@ -16577,7 +16593,7 @@ function dt_tanhshrink(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 625)
+  call dtf_begin(f, 626)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16592,7 +16608,7 @@ function dt_threshold(input, threshold, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 626)
+  call dtf_begin(f, 627)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
@@ -16608,7 +16624,7 @@ subroutine dt_threshold_(input, threshold, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 627)
+  call dtf_begin(f, 628)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
@@ -16622,7 +16638,7 @@ function dt_softsign(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 628)
+  call dtf_begin(f, 629)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16635,7 +16651,7 @@ function dt_selu(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 629)
+  call dtf_begin(f, 630)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16647,7 +16663,7 @@ subroutine dt_selu_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 630)
+  call dtf_begin(f, 631)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -16660,7 +16676,7 @@ function dt_celu(input, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 631)
+  call dtf_begin(f, 632)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call run(f, stat, errmsg)
@@ -16674,7 +16690,7 @@ subroutine dt_celu_(input, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 632)
+  call dtf_begin(f, 633)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call run(f, stat, errmsg)
@@ -16687,7 +16703,7 @@ function dt_mish(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 633)
+  call dtf_begin(f, 634)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16699,7 +16715,7 @@ subroutine dt_mish_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 634)
+  call dtf_begin(f, 635)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -16712,7 +16728,7 @@ function dt_glu(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 635)
+  call dtf_begin(f, 636)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -16727,7 +16743,7 @@ function dt_prelu(input, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 636)
+  call dtf_begin(f, 637)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   call run(f, stat, errmsg)
@@ -16743,7 +16759,7 @@ function dt_softmin(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 637)
+  call dtf_begin(f, 638)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -16759,7 +16775,7 @@ function dt_eq(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 638)
+  call dtf_begin(f, 639)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16773,7 +16789,7 @@ subroutine dt_eq_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 639)
+  call dtf_begin(f, 640)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16787,7 +16803,7 @@ function dt_ne(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 640)
+  call dtf_begin(f, 641)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16801,7 +16817,7 @@ subroutine dt_ne_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 641)
+  call dtf_begin(f, 642)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16815,7 +16831,7 @@ function dt_lt(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 642)
+  call dtf_begin(f, 643)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16829,7 +16845,7 @@ subroutine dt_lt_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 643)
+  call dtf_begin(f, 644)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16843,7 +16859,7 @@ function dt_le(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 644)
+  call dtf_begin(f, 645)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16857,7 +16873,7 @@ subroutine dt_le_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 645)
+  call dtf_begin(f, 646)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16871,7 +16887,7 @@ function dt_gt(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 646)
+  call dtf_begin(f, 647)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16885,7 +16901,7 @@ subroutine dt_gt_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 647)
+  call dtf_begin(f, 648)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16899,7 +16915,7 @@ function dt_ge(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 648)
+  call dtf_begin(f, 649)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16913,7 +16929,7 @@ subroutine dt_ge_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 649)
+  call dtf_begin(f, 650)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16926,7 +16942,7 @@ function dt_isnan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 650)
+  call dtf_begin(f, 651)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16939,7 +16955,7 @@ function dt_isinf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 651)
+  call dtf_begin(f, 652)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16952,7 +16968,7 @@ function dt_isfinite(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 652)
+  call dtf_begin(f, 653)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16965,7 +16981,7 @@ function dt_logical_not(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 653)
+  call dtf_begin(f, 654)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16977,7 +16993,7 @@ subroutine dt_logical_not_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 654)
+  call dtf_begin(f, 655)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -16990,7 +17006,7 @@ function dt_logical_and(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 655)
+  call dtf_begin(f, 656)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17004,7 +17020,7 @@ subroutine dt_logical_and_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 656)
+  call dtf_begin(f, 657)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17018,7 +17034,7 @@ function dt_logical_or(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 657)
+  call dtf_begin(f, 658)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17032,7 +17048,7 @@ subroutine dt_logical_or_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 658)
+  call dtf_begin(f, 659)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17046,7 +17062,7 @@ function dt_logical_xor(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 659)
+  call dtf_begin(f, 660)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17060,7 +17076,7 @@ subroutine dt_logical_xor_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 660)
+  call dtf_begin(f, 661)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17074,7 +17090,7 @@ function dt_bitwise_and(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 661)
+  call dtf_begin(f, 662)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17088,7 +17104,7 @@ subroutine dt_bitwise_and_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 662)
+  call dtf_begin(f, 663)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17102,7 +17118,7 @@ function dt_bitwise_or(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 663)
+  call dtf_begin(f, 664)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17116,7 +17132,7 @@ subroutine dt_bitwise_or_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 664)
+  call dtf_begin(f, 665)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17130,7 +17146,7 @@ function dt_bitwise_xor(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 665)
+  call dtf_begin(f, 666)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17144,7 +17160,7 @@ subroutine dt_bitwise_xor_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 666)
+  call dtf_begin(f, 667)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17159,7 +17175,7 @@ function dt_bitwise_left_shift(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 667)
+  call dtf_begin(f, 668)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17173,7 +17189,7 @@ subroutine dt_bitwise_left_shift_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 668)
+  call dtf_begin(f, 669)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17188,7 +17204,7 @@ function dt_bitwise_right_shift(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 669)
+  call dtf_begin(f, 670)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17202,7 +17218,7 @@ subroutine dt_bitwise_right_shift_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 670)
+  call dtf_begin(f, 671)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17215,7 +17231,7 @@ function dt_bitwise_not(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 671)
+  call dtf_begin(f, 672)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17230,7 +17246,7 @@ function dt_where(condition, input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 672)
+  call dtf_begin(f, 673)
   call dtf_give(f, 0, handle_of(condition))
   call give(f, 1, input)
   call give(f, 2, other)
@@ -17247,7 +17263,7 @@ function dt_masked_fill(input, mask, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 673)
+  call dtf_begin(f, 674)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call give(f, 2, value)
@@ -17263,7 +17279,7 @@ subroutine dt_masked_fill_(input, mask, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 674)
+  call dtf_begin(f, 675)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call give(f, 2, value)
@@ -17277,7 +17293,7 @@ function dt_tan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 675)
+  call dtf_begin(f, 676)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17289,7 +17305,7 @@ subroutine dt_tan_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 676)
+  call dtf_begin(f, 677)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17301,7 +17317,7 @@ function dt_asin(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 677)
+  call dtf_begin(f, 678)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17313,7 +17329,7 @@ subroutine dt_asin_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 678)
+  call dtf_begin(f, 679)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17325,7 +17341,7 @@ function dt_acos(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 679)
+  call dtf_begin(f, 680)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17337,7 +17353,7 @@ subroutine dt_acos_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 680)
+  call dtf_begin(f, 681)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17349,7 +17365,7 @@ function dt_atan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 681)
+  call dtf_begin(f, 682)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17361,7 +17377,7 @@ subroutine dt_atan_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 682)
+  call dtf_begin(f, 683)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17373,7 +17389,7 @@ function dt_sinh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 683)
+  call dtf_begin(f, 684)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17385,7 +17401,7 @@ subroutine dt_sinh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 684)
+  call dtf_begin(f, 685)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17397,7 +17413,7 @@ function dt_cosh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 685)
+  call dtf_begin(f, 686)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17409,7 +17425,7 @@ subroutine dt_cosh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 686)
+  call dtf_begin(f, 687)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17421,7 +17437,7 @@ function dt_asinh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 687)
+  call dtf_begin(f, 688)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17433,7 +17449,7 @@ subroutine dt_asinh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 688)
+  call dtf_begin(f, 689)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17445,7 +17461,7 @@ function dt_acosh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 689)
+  call dtf_begin(f, 690)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17457,7 +17473,7 @@ subroutine dt_acosh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 690)
+  call dtf_begin(f, 691)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17469,7 +17485,7 @@ function dt_atanh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 691)
+  call dtf_begin(f, 692)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17481,7 +17497,7 @@ subroutine dt_atanh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 692)
+  call dtf_begin(f, 693)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17494,7 +17510,7 @@ function dt_atan2(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 693)
+  call dtf_begin(f, 694)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17508,7 +17524,7 @@ subroutine dt_atan2_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 694)
+  call dtf_begin(f, 695)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17522,7 +17538,7 @@ function dt_hypot(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 695)
+  call dtf_begin(f, 696)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17536,7 +17552,7 @@ subroutine dt_hypot_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 696)
+  call dtf_begin(f, 697)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17549,7 +17565,7 @@ function dt_sinc(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 697)
+  call dtf_begin(f, 698)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17561,7 +17577,7 @@ subroutine dt_sinc_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 698)
+  call dtf_begin(f, 699)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17573,7 +17589,7 @@ function dt_deg2rad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 699)
+  call dtf_begin(f, 700)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17585,7 +17601,7 @@ subroutine dt_deg2rad_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 700)
+  call dtf_begin(f, 701)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17597,7 +17613,7 @@ function dt_rad2deg(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 701)
+  call dtf_begin(f, 702)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17609,7 +17625,7 @@ subroutine dt_rad2deg_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 702)
+  call dtf_begin(f, 703)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17621,7 +17637,7 @@ function dt_expm1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 703)
+  call dtf_begin(f, 704)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17633,7 +17649,7 @@ subroutine dt_expm1_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 704)
+  call dtf_begin(f, 705)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17645,7 +17661,7 @@ function dt_exp2(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 705)
+  call dtf_begin(f, 706)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17657,7 +17673,7 @@ subroutine dt_exp2_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 706)
+  call dtf_begin(f, 707)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17669,7 +17685,7 @@ function dt_log2(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 707)
+  call dtf_begin(f, 708)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17681,7 +17697,7 @@ subroutine dt_log2_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 708)
+  call dtf_begin(f, 709)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17693,7 +17709,7 @@ function dt_log10(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 709)
+  call dtf_begin(f, 710)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17705,7 +17721,7 @@ subroutine dt_log10_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 710)
+  call dtf_begin(f, 711)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17718,7 +17734,7 @@ function dt_logit(input, eps, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 711)
+  call dtf_begin(f, 712)
   call dtf_give(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call run(f, stat, errmsg)
@@ -17732,7 +17748,7 @@ subroutine dt_logit_(input, eps, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 712)
+  call dtf_begin(f, 713)
   call dtf_give(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call run(f, stat, errmsg)
@@ -17746,7 +17762,7 @@ function dt_xlogy(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 713)
+  call dtf_begin(f, 714)
   call give(f, 0, input)
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17760,7 +17776,7 @@ subroutine dt_xlogy_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 714)
+  call dtf_begin(f, 715)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17774,7 +17790,7 @@ function dt_logaddexp(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 715)
+  call dtf_begin(f, 716)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17789,7 +17805,7 @@ function dt_logaddexp2(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 716)
+  call dtf_begin(f, 717)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17804,7 +17820,7 @@ function dt_float_power(input, exponent, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 717)
+  call dtf_begin(f, 718)
   call give(f, 0, input)
   call give(f, 1, exponent)
   call run(f, stat, errmsg)
@@ -17818,7 +17834,7 @@ subroutine dt_float_power_(input, exponent, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 718)
+  call dtf_begin(f, 719)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, exponent)
   call run(f, stat, errmsg)
@@ -17832,7 +17848,7 @@ function dt_ldexp(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 719)
+  call dtf_begin(f, 720)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17846,7 +17862,7 @@ subroutine dt_ldexp_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 720)
+  call dtf_begin(f, 721)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17859,7 +17875,7 @@ function dt_frac(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 721)
+  call dtf_begin(f, 722)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17871,7 +17887,7 @@ subroutine dt_frac_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 722)
+  call dtf_begin(f, 723)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17884,7 +17900,7 @@ function dt_round_decimals(input, decimals, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 723)
+  call dtf_begin(f, 724)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call run(f, stat, errmsg)
@@ -17898,7 +17914,7 @@ subroutine dt_round_decimals_(input, decimals, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 724)
+  call dtf_begin(f, 725)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call run(f, stat, errmsg)
@@ -17911,7 +17927,7 @@ function dt_positive(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 725)
+  call dtf_begin(f, 726)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17924,7 +17940,7 @@ function dt_signbit(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 726)
+  call dtf_begin(f, 727)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17938,7 +17954,7 @@ function dt_copysign(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 727)
+  call dtf_begin(f, 728)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17952,7 +17968,7 @@ subroutine dt_copysign_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 728)
+  call dtf_begin(f, 729)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17966,7 +17982,7 @@ function dt_fmod(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 729)
+  call dtf_begin(f, 730)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17980,7 +17996,7 @@ subroutine dt_fmod_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 730)
+  call dtf_begin(f, 731)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17994,7 +18010,7 @@ function dt_gcd(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 731)
+  call dtf_begin(f, 732)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -18008,7 +18024,7 @@ subroutine dt_gcd_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 732)
+  call dtf_begin(f, 733)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -18022,7 +18038,7 @@ function dt_lcm(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 733)
+  call dtf_begin(f, 734)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -18036,7 +18052,7 @@ subroutine dt_lcm_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 734)
+  call dtf_begin(f, 735)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -18050,7 +18066,7 @@ function dt_heaviside(input, values, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 735)
+  call dtf_begin(f, 736)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(values))
   call run(f, stat, errmsg)
@@ -18064,7 +18080,7 @@ subroutine dt_heaviside_(input, values, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 736)
+  call dtf_begin(f, 737)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(values))
   call run(f, stat, errmsg)
@@ -18078,7 +18094,7 @@ function dt_fmax(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 737)
+  call dtf_begin(f, 738)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -18093,7 +18109,7 @@ function dt_fmin(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 738)
+  call dtf_begin(f, 739)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -18110,7 +18126,7 @@ function dt_nan_to_num(input, nan, posinf, neginf, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 739)
+  call dtf_begin(f, 740)
   call dtf_give(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
@@ -18128,7 +18144,7 @@ subroutine dt_nan_to_num_(input, nan, posinf, neginf, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 740)
+  call dtf_begin(f, 741)
   call dtf_give(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
@@ -18143,7 +18159,7 @@ function dt_isposinf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 741)
+  call dtf_begin(f, 742)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -18156,7 +18172,7 @@ function dt_isneginf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 742)
+  call dtf_begin(f, 743)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -18169,7 +18185,7 @@ function dt_isreal(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 743)
+  call dtf_begin(f, 744)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -18184,7 +18200,7 @@ function dt_lerp(input, end, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 744)
+  call dtf_begin(f, 745)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(end))
   call give(f, 2, weight)
@@ -18200,7 +18216,7 @@ subroutine dt_lerp_(input, end, weight, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 745)
+  call dtf_begin(f, 746)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(end))
   call give(f, 2, weight)
@@ -18217,7 +18233,7 @@ function dt_addcmul(input, tensor1, tensor2, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 746)
+  call dtf_begin(f, 747)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tensor1))
   call dtf_give(f, 2, handle_of(tensor2))
@@ -18235,7 +18251,7 @@ subroutine dt_addcmul_(input, tensor1, tensor2, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 747)
+  call dtf_begin(f, 748)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tensor1))
   call dtf_give(f, 2, handle_of(tensor2))
@@ -18253,7 +18269,7 @@ function dt_addcdiv(input, tensor1, tensor2, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 748)
+  call dtf_begin(f, 749)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tensor1))
   call dtf_give(f, 2, handle_of(tensor2))
@@ -18271,7 +18287,7 @@ subroutine dt_addcdiv_(input, tensor1, tensor2, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 749)
+  call dtf_begin(f, 750)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tensor1))
   call dtf_give(f, 2, handle_of(tensor2))
@@ -18292,7 +18308,7 @@ function dt_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 750)
+  call dtf_begin(f, 751)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18317,7 +18333,7 @@ subroutine dt_max_pool1d_with_indices(input, kernel_size, values, indices, strid
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 751)
+  call dtf_begin(f, 752)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18342,7 +18358,7 @@ function dt_avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_inc
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 752)
+  call dtf_begin(f, 753)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18366,7 +18382,7 @@ function dt_max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 753)
+  call dtf_begin(f, 754)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18392,7 +18408,7 @@ subroutine dt_max_pool2d_with_indices(input, kernel_size, values, indices, strid
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 754)
+  call dtf_begin(f, 755)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18418,7 +18434,7 @@ function dt_avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_inc
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 755)
+  call dtf_begin(f, 756)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18443,7 +18459,7 @@ function dt_max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 756)
+  call dtf_begin(f, 757)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18469,7 +18485,7 @@ subroutine dt_max_pool3d_with_indices(input, kernel_size, values, indices, strid
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 757)
+  call dtf_begin(f, 758)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18495,7 +18511,7 @@ function dt_avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_inc
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 758)
+  call dtf_begin(f, 759)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18516,7 +18532,7 @@ function dt_adaptive_avg_pool1d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 759)
+  call dtf_begin(f, 760)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18531,7 +18547,7 @@ function dt_adaptive_max_pool1d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 760)
+  call dtf_begin(f, 761)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18548,7 +18564,7 @@ subroutine dt_adaptive_max_pool1d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 761)
+  call dtf_begin(f, 762)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18567,7 +18583,7 @@ function dt_lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 762)
+  call dtf_begin(f, 763)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -18589,7 +18605,7 @@ function dt_max_unpool1d(input, indices, kernel_size, stride, padding, output_si
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 763)
+  call dtf_begin(f, 764)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -18609,7 +18625,7 @@ function dt_adaptive_avg_pool2d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 764)
+  call dtf_begin(f, 765)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18624,7 +18640,7 @@ function dt_adaptive_max_pool2d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 765)
+  call dtf_begin(f, 766)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18641,7 +18657,7 @@ subroutine dt_adaptive_max_pool2d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 766)
+  call dtf_begin(f, 767)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18660,7 +18676,7 @@ function dt_lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 767)
+  call dtf_begin(f, 768)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -18682,7 +18698,7 @@ function dt_max_unpool2d(input, indices, kernel_size, stride, padding, output_si
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 768)
+  call dtf_begin(f, 769)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -18702,7 +18718,7 @@ function dt_adaptive_avg_pool3d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 769)
+  call dtf_begin(f, 770)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18717,7 +18733,7 @@ function dt_adaptive_max_pool3d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 770)
+  call dtf_begin(f, 771)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18734,7 +18750,7 @@ subroutine dt_adaptive_max_pool3d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 771)
+  call dtf_begin(f, 772)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18753,7 +18769,7 @@ function dt_lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 772)
+  call dtf_begin(f, 773)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -18775,7 +18791,7 @@ function dt_max_unpool3d(input, indices, kernel_size, stride, padding, output_si
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 773)
+  call dtf_begin(f, 774)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -18799,7 +18815,7 @@ function dt_fractional_max_pool2d(input, kernel_size, output_size, output_ratio,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 774)
+  call dtf_begin(f, 775)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18822,7 +18838,7 @@ subroutine dt_fractional_max_pool2d_with_indices(input, kernel_size, values, ind
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 775)
+  call dtf_begin(f, 776)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18846,7 +18862,7 @@ function dt_fractional_max_pool3d(input, kernel_size, output_size, output_ratio,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 776)
+  call dtf_begin(f, 777)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18869,7 +18885,7 @@ subroutine dt_fractional_max_pool3d_with_indices(input, kernel_size, values, ind
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 777)
+  call dtf_begin(f, 778)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18890,7 +18906,7 @@ function dt_profiler_start(record_shapes, profile_memory, device_times, max_acti
   character(*), intent(inout), optional :: errmsg
   type(dt_profiler) :: out
   type(frame) :: f
-  call dtf_begin(f, 778)
+  call dtf_begin(f, 779)
   if (present(record_shapes)) call dtf_give(f, 0, record_shapes)
   if (present(profile_memory)) call dtf_give(f, 1, profile_memory)
   if (present(device_times)) call dtf_give(f, 2, device_times)
@@ -18906,7 +18922,7 @@ subroutine dt_profiler_stop(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 779)
+  call dtf_begin(f, 780)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -18919,7 +18935,7 @@ function dt_profiler_range_begin(name, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 780)
+  call dtf_begin(f, 781)
   call dtf_give(f, 0, name)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -18932,7 +18948,7 @@ subroutine dt_profiler_range_end(range, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 781)
+  call dtf_begin(f, 782)
   call dtf_give(f, 0, range)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -18948,7 +18964,7 @@ function dt_profiler_table(self, sort_by, row_limit, group_by_input_shape, stat,
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 782)
+  call dtf_begin(f, 783)
   call dtf_give(f, 0, handle_of(self))
   if (present(sort_by)) call dtf_give(f, 1, sort_by)
   if (present(row_limit)) call dtf_give(f, 2, row_limit)
@@ -18967,7 +18983,7 @@ function dt_profiler_memory_summary(self, row_limit, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 783)
+  call dtf_begin(f, 784)
   call dtf_give(f, 0, handle_of(self))
   if (present(row_limit)) call dtf_give(f, 1, row_limit)
   call run(f, stat, errmsg)
@@ -18987,7 +19003,7 @@ subroutine dt_profiler_activities(self, names, shapes, numbers, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: shapes
   type(dt_tensor), intent(inout) :: numbers
   type(frame) :: f
-  call dtf_begin(f, 784)
+  call dtf_begin(f, 785)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
@@ -19005,7 +19021,7 @@ subroutine dt_profiler_export_chrome_trace(self, path, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 785)
+  call dtf_begin(f, 786)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   call run(f, stat, errmsg)
@@ -19018,7 +19034,7 @@ subroutine dt_profiler_emit_nvtx(enabled, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 786)
+  call dtf_begin(f, 787)
   if (present(enabled)) call dtf_give(f, 0, enabled)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -19031,7 +19047,7 @@ function dt_profiler_nvtx_push(name, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 787)
+  call dtf_begin(f, 788)
   call dtf_give(f, 0, name)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -19044,7 +19060,7 @@ function dt_profiler_nvtx_pop(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 788)
+  call dtf_begin(f, 789)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -19057,7 +19073,7 @@ function dt_profiler_nvtx_start(name, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 789)
+  call dtf_begin(f, 790)
   call dtf_give(f, 0, name)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -19069,7 +19085,7 @@ subroutine dt_profiler_nvtx_end(range, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 790)
+  call dtf_begin(f, 791)
   call dtf_give(f, 0, range)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -19080,7 +19096,7 @@ subroutine dt_profiler_nvtx_mark(name, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 791)
+  call dtf_begin(f, 792)
   call dtf_give(f, 0, name)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -19096,7 +19112,7 @@ function dt_rand(size, generator, dtype, device, requires_grad, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 792)
+  call dtf_begin(f, 793)
   call dtf_give(f, 0, size)
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19117,7 +19133,7 @@ function dt_randn(size, generator, dtype, device, requires_grad, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 793)
+  call dtf_begin(f, 794)
   call dtf_give(f, 0, size)
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19140,7 +19156,7 @@ function dt_randint(low, high, size, generator, dtype, device, requires_grad, st
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 794)
+  call dtf_begin(f, 795)
   call dtf_give(f, 0, low)
   call dtf_give(f, 1, high)
   call dtf_give(f, 2, size)
@@ -19163,7 +19179,7 @@ function dt_randperm(n, generator, dtype, device, requires_grad, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 795)
+  call dtf_begin(f, 796)
   call dtf_give(f, 0, n)
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19185,7 +19201,7 @@ function dt_rand_like(input, generator, dtype, device, requires_grad, memory_for
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 796)
+  call dtf_begin(f, 797)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19208,7 +19224,7 @@ function dt_randn_like(input, generator, dtype, device, requires_grad, memory_fo
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 797)
+  call dtf_begin(f, 798)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19233,7 +19249,7 @@ function dt_randint_like(input, low, high, generator, dtype, device, requires_gr
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 798)
+  call dtf_begin(f, 799)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
@@ -19254,7 +19270,7 @@ function dt_bernoulli(input, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 799)
+  call dtf_begin(f, 800)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   call run(f, stat, errmsg)
@@ -19270,7 +19286,7 @@ function dt_bernoulli_p(input, p, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 800)
+  call dtf_begin(f, 801)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19289,7 +19305,7 @@ function dt_multinomial(input, num_samples, replacement, generator, stat, errmsg
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 801)
+  call dtf_begin(f, 802)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, num_samples)
   if (present(replacement)) call dtf_give(f, 2, replacement)
@@ -19306,7 +19322,7 @@ function dt_poisson(input, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 802)
+  call dtf_begin(f, 803)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   call run(f, stat, errmsg)
@@ -19322,7 +19338,7 @@ function dt_binomial(count, prob, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 803)
+  call dtf_begin(f, 804)
   call dtf_give(f, 0, handle_of(count))
   call dtf_give(f, 1, handle_of(prob))
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19338,7 +19354,7 @@ subroutine dt_exponential_(input, lambd, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 804)
+  call dtf_begin(f, 805)
   call dtf_give(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19353,7 +19369,7 @@ subroutine dt_geometric_(input, p, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 805)
+  call dtf_begin(f, 806)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19369,7 +19385,7 @@ subroutine dt_cauchy_(input, median, sigma, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 806)
+  call dtf_begin(f, 807)
   call dtf_give(f, 0, handle_of(input))
   if (present(median)) call dtf_give(f, 1, median)
   if (present(sigma)) call dtf_give(f, 2, sigma)
@@ -19386,7 +19402,7 @@ subroutine dt_log_normal_(input, mean, std, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 807)
+  call dtf_begin(f, 808)
   call dtf_give(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -19403,7 +19419,7 @@ subroutine dt_uniform_(input, low, high, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 808)
+  call dtf_begin(f, 809)
   call dtf_give(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(high)) call dtf_give(f, 2, high)
@@ -19420,7 +19436,7 @@ subroutine dt_normal_(input, mean, std, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 809)
+  call dtf_begin(f, 810)
   call dtf_give(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -19436,7 +19452,7 @@ subroutine dt_bernoulli_(input, p, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 810)
+  call dtf_begin(f, 811)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19453,7 +19469,7 @@ function dt_stochastic_round(input, dtype, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 811)
+  call dtf_begin(f, 812)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19469,7 +19485,7 @@ subroutine dt_bernoulli_tensor_(input, probabilities, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 812)
+  call dtf_begin(f, 813)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(probabilities))
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19485,7 +19501,7 @@ subroutine dt_random_from_(input, low, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 813)
+  call dtf_begin(f, 814)
   call dtf_give(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19501,7 +19517,7 @@ subroutine dt_random_(input, low, high, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 814)
+  call dtf_begin(f, 815)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
@@ -19516,7 +19532,7 @@ subroutine dt_manual_seed(seed, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 815)
+  call dtf_begin(f, 816)
   call dtf_give(f, 0, seed)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -19529,7 +19545,7 @@ function dt_default_generator(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_generator) :: out
   type(frame) :: f
-  call dtf_begin(f, 816)
+  call dtf_begin(f, 817)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -19544,7 +19560,7 @@ subroutine dt_set_own_generators(mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 817)
+  call dtf_begin(f, 818)
   call dtf_give(f, 0, mode)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -19555,7 +19571,7 @@ function dt_has_own_generators(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 818)
+  call dtf_begin(f, 819)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -19567,7 +19583,7 @@ function dt_generator_new(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_generator) :: out
   type(frame) :: f
-  call dtf_begin(f, 819)
+  call dtf_begin(f, 820)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -19580,7 +19596,7 @@ function dt_generator_device(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 820)
+  call dtf_begin(f, 821)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -19594,7 +19610,7 @@ subroutine dt_generator_manual_seed(self, seed, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 821)
+  call dtf_begin(f, 822)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, seed)
   call run(f, stat, errmsg)
@@ -19607,7 +19623,7 @@ function dt_generator_initial_seed(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 822)
+  call dtf_begin(f, 823)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -19621,7 +19637,7 @@ function dt_generator_get_state(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 823)
+  call dtf_begin(f, 824)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -19634,7 +19650,7 @@ subroutine dt_generator_set_state(self, state, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 824)
+  call dtf_begin(f, 825)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(state))
   call run(f, stat, errmsg)
@@ -19661,7 +19677,7 @@ subroutine dt_lstm(input, hx, params, has_biases, num_layers, dropout, train, bi
   type(dt_tensor), intent(inout) :: h_n
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
-  call dtf_begin(f, 825)
+  call dtf_begin(f, 826)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19695,7 +19711,7 @@ subroutine dt_lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers,
   type(dt_tensor), intent(inout) :: h_n
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
-  call dtf_begin(f, 826)
+  call dtf_begin(f, 827)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -19730,7 +19746,7 @@ subroutine dt_gru(input, hx, params, has_biases, num_layers, dropout, train, bid
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 827)
+  call dtf_begin(f, 828)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19762,7 +19778,7 @@ subroutine dt_gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, 
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 828)
+  call dtf_begin(f, 829)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -19795,7 +19811,7 @@ subroutine dt_rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 829)
+  call dtf_begin(f, 830)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19827,7 +19843,7 @@ subroutine dt_rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_lay
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 830)
+  call dtf_begin(f, 831)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -19859,7 +19875,7 @@ subroutine dt_rnn_relu(input, hx, params, has_biases, num_layers, dropout, train
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 831)
+  call dtf_begin(f, 832)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19891,7 +19907,7 @@ subroutine dt_rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_lay
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 832)
+  call dtf_begin(f, 833)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -19919,7 +19935,7 @@ subroutine dt_lstm_cell(input, hx, w_ih, w_hh, h, c, b_ih, b_hh, stat, errmsg)
   type(dt_tensor), intent(inout) :: h
   type(dt_tensor), intent(inout) :: c
   type(frame) :: f
-  call dtf_begin(f, 833)
+  call dtf_begin(f, 834)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(w_ih))
@@ -19943,7 +19959,7 @@ function dt_gru_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 834)
+  call dtf_begin(f, 835)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(w_ih))
@@ -19966,7 +19982,7 @@ function dt_rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 835)
+  call dtf_begin(f, 836)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(w_ih))
@@ -19989,7 +20005,7 @@ function dt_rnn_relu_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 836)
+  call dtf_begin(f, 837)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(w_ih))
@@ -20011,7 +20027,7 @@ function dt_pad_sequence(sequences, batch_first, padding_value, padding_side, st
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 837)
+  call dtf_begin(f, 838)
   call dtf_give(f, 0, handle_of(sequences))
   if (present(batch_first)) call dtf_give(f, 1, batch_first)
   if (present(padding_value)) call dtf_give(f, 2, padding_value)
@@ -20029,7 +20045,7 @@ function dt_unpad_sequence(padded_sequences, lengths, batch_first, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 838)
+  call dtf_begin(f, 839)
   call dtf_give(f, 0, handle_of(padded_sequences))
   call dtf_give(f, 1, handle_of(lengths))
   if (present(batch_first)) call dtf_give(f, 2, batch_first)
@@ -20059,7 +20075,7 @@ subroutine dt_pack_padded_sequence(input, lengths, data, batch_sizes, sorted_ind
   type(dt_tensor), intent(inout) :: sorted_indices
   type(dt_tensor), intent(inout) :: unsorted_indices
   type(frame) :: f
-  call dtf_begin(f, 839)
+  call dtf_begin(f, 840)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(lengths))
   if (present(batch_first)) call dtf_give(f, 2, batch_first)
@@ -20083,7 +20099,7 @@ subroutine dt_pack_sequence(sequences, data, batch_sizes, sorted_indices, unsort
   type(dt_tensor), intent(inout) :: sorted_indices
   type(dt_tensor), intent(inout) :: unsorted_indices
   type(frame) :: f
-  call dtf_begin(f, 840)
+  call dtf_begin(f, 841)
   call dtf_give(f, 0, handle_of(sequences))
   if (present(enforce_sorted)) call dtf_give(f, 1, enforce_sorted)
   call run(f, stat, errmsg)
@@ -20108,7 +20124,7 @@ subroutine dt_pad_packed_sequence(data, batch_sizes, padded, lengths, unsorted_i
   type(dt_tensor), intent(inout) :: padded
   type(dt_tensor), intent(inout) :: lengths
   type(frame) :: f
-  call dtf_begin(f, 841)
+  call dtf_begin(f, 842)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(unsorted_indices)) call dtf_give(f, 2, handle_of(unsorted_indices))
@@ -20130,7 +20146,7 @@ function dt_unpack_sequence(data, batch_sizes, unsorted_indices, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 842)
+  call dtf_begin(f, 843)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(unsorted_indices)) call dtf_give(f, 2, handle_of(unsorted_indices))
@@ -20153,7 +20169,7 @@ function dt_sum(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 843)
+  call dtf_begin(f, 844)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20172,7 +20188,7 @@ function dt_mean(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 844)
+  call dtf_begin(f, 845)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20191,7 +20207,7 @@ function dt_nansum(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 845)
+  call dtf_begin(f, 846)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20210,7 +20226,7 @@ function dt_nanmean(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 846)
+  call dtf_begin(f, 847)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20227,7 +20243,7 @@ function dt_count_nonzero(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 847)
+  call dtf_begin(f, 848)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -20244,7 +20260,7 @@ function dt_prod(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 848)
+  call dtf_begin(f, 849)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20260,7 +20276,7 @@ function dt_max(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 849)
+  call dtf_begin(f, 850)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20277,7 +20293,7 @@ subroutine dt_max_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 850)
+  call dtf_begin(f, 851)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20293,7 +20309,7 @@ function dt_min(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 851)
+  call dtf_begin(f, 852)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20310,7 +20326,7 @@ subroutine dt_min_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 852)
+  call dtf_begin(f, 853)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20328,7 +20344,7 @@ function dt_amax(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 853)
+  call dtf_begin(f, 854)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20345,7 +20361,7 @@ function dt_amin(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 854)
+  call dtf_begin(f, 855)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20364,7 +20380,7 @@ subroutine dt_aminmax(input, min, max, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: min
   type(dt_tensor), intent(inout) :: max
   type(frame) :: f
-  call dtf_begin(f, 855)
+  call dtf_begin(f, 856)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20382,7 +20398,7 @@ function dt_argmax(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 856)
+  call dtf_begin(f, 857)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20399,7 +20415,7 @@ function dt_argmin(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 857)
+  call dtf_begin(f, 858)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20417,7 +20433,7 @@ function dt_var(input, dim, correction, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 858)
+  call dtf_begin(f, 859)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -20436,7 +20452,7 @@ function dt_std(input, dim, correction, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 859)
+  call dtf_begin(f, 860)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -20456,7 +20472,7 @@ subroutine dt_var_mean(input, var, mean, dim, correction, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: var
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
-  call dtf_begin(f, 860)
+  call dtf_begin(f, 861)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -20477,7 +20493,7 @@ subroutine dt_std_mean(input, std, mean, dim, correction, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: std
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
-  call dtf_begin(f, 861)
+  call dtf_begin(f, 862)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -20497,7 +20513,7 @@ function dt_cov(input, correction, fweights, aweights, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 862)
+  call dtf_begin(f, 863)
   call dtf_give(f, 0, handle_of(input))
   if (present(correction)) call dtf_give(f, 1, correction)
   if (present(fweights)) call dtf_give(f, 2, handle_of(fweights))
@@ -20513,7 +20529,7 @@ function dt_corrcoef(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 863)
+  call dtf_begin(f, 864)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20531,7 +20547,7 @@ function dt_norm(input, p, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 864)
+  call dtf_begin(f, 865)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call give(f, 1, p)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20550,7 +20566,7 @@ function dt_any(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 865)
+  call dtf_begin(f, 866)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20567,7 +20583,7 @@ function dt_all(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 866)
+  call dtf_begin(f, 867)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20584,7 +20600,7 @@ function dt_logsumexp(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 867)
+  call dtf_begin(f, 868)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20601,7 +20617,7 @@ function dt_cumsum(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 868)
+  call dtf_begin(f, 869)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -20617,7 +20633,7 @@ subroutine dt_cumsum_(input, dim, dtype, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 869)
+  call dtf_begin(f, 870)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -20633,7 +20649,7 @@ function dt_cumprod(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 870)
+  call dtf_begin(f, 871)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -20649,7 +20665,7 @@ subroutine dt_cumprod_(input, dim, dtype, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 871)
+  call dtf_begin(f, 872)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -20665,7 +20681,7 @@ function dt_logcumsumexp(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 872)
+  call dtf_begin(f, 873)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -20684,7 +20700,7 @@ function dt_diff(input, n, dim, prepend, append, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 873)
+  call dtf_begin(f, 874)
   call dtf_give(f, 0, handle_of(input))
   if (present(n)) call dtf_give(f, 1, n)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20705,7 +20721,7 @@ function dt_gradient(input, spacing, dim, edge_order, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 874)
+  call dtf_begin(f, 875)
   call dtf_give(f, 0, handle_of(input))
   if (present(spacing)) call dtf_give(f, 1, spacing)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20730,7 +20746,7 @@ function dt_gradient_at(input, coordinates, dim, edge_order, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 875)
+  call dtf_begin(f, 876)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(coordinates))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20754,7 +20770,7 @@ function dt_trapezoid(y, x, dx, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 876)
+  call dtf_begin(f, 877)
   call dtf_give(f, 0, handle_of(y))
   if (present(x)) call dtf_give(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -20773,7 +20789,7 @@ function dt_cumulative_trapezoid(y, x, dx, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 877)
+  call dtf_begin(f, 878)
   call dtf_give(f, 0, handle_of(y))
   if (present(x)) call dtf_give(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -20790,7 +20806,7 @@ function dt_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 878)
+  call dtf_begin(f, 879)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -20808,7 +20824,7 @@ function dt_isclose(input, other, rtol, atol, equal_nan, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 879)
+  call dtf_begin(f, 880)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
@@ -20829,7 +20845,7 @@ function dt_allclose(input, other, rtol, atol, equal_nan, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 880)
+  call dtf_begin(f, 881)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
@@ -20850,7 +20866,7 @@ function dt_pad(input, pad, mode, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 881)
+  call dtf_begin(f, 882)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, pad)
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -20868,7 +20884,7 @@ function dt_constant_pad_nd(input, pad, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 882)
+  call dtf_begin(f, 883)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, pad)
   if (present(value)) call give(f, 2, value)
@@ -20885,7 +20901,7 @@ function dt_roll(input, shifts, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 883)
+  call dtf_begin(f, 884)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, shifts)
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -20902,7 +20918,7 @@ function dt_rot90(input, k, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 884)
+  call dtf_begin(f, 885)
   call dtf_give(f, 0, handle_of(input))
   if (present(k)) call dtf_give(f, 1, k)
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -20917,7 +20933,7 @@ function dt_fliplr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 885)
+  call dtf_begin(f, 886)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20930,7 +20946,7 @@ function dt_flipud(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 886)
+  call dtf_begin(f, 887)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20945,7 +20961,7 @@ function dt_tile(input, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 887)
+  call dtf_begin(f, 888)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call run(f, stat, errmsg)
@@ -20962,7 +20978,7 @@ function dt_repeat_interleave(input, repeats, dim, output_size, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 888)
+  call dtf_begin(f, 889)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, repeats)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20980,7 +20996,7 @@ function dt_diag(input, diagonal, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 889)
+  call dtf_begin(f, 890)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call run(f, stat, errmsg)
@@ -20997,7 +21013,7 @@ function dt_diag_embed(input, offset, dim1, dim2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 890)
+  call dtf_begin(f, 891)
   call dtf_give(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -21014,7 +21030,7 @@ function dt_diagflat(input, offset, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 891)
+  call dtf_begin(f, 892)
   call dtf_give(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   call run(f, stat, errmsg)
@@ -21029,7 +21045,7 @@ function dt_block_diag(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 892)
+  call dtf_begin(f, 893)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21042,7 +21058,7 @@ function dt_hstack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 893)
+  call dtf_begin(f, 894)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21055,7 +21071,7 @@ function dt_vstack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 894)
+  call dtf_begin(f, 895)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21068,7 +21084,7 @@ function dt_dstack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 895)
+  call dtf_begin(f, 896)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21081,7 +21097,7 @@ function dt_column_stack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 896)
+  call dtf_begin(f, 897)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21095,7 +21111,7 @@ function dt_unravel_index(indices, shape, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 897)
+  call dtf_begin(f, 898)
   call dtf_give(f, 0, handle_of(indices))
   call dtf_give(f, 1, shape)
   call run(f, stat, errmsg)
@@ -21115,7 +21131,7 @@ function dt_cartesian_prod(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 898)
+  call dtf_begin(f, 899)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21130,7 +21146,7 @@ function dt_combinations(input, r, with_replacement, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 899)
+  call dtf_begin(f, 900)
   call dtf_give(f, 0, handle_of(input))
   if (present(r)) call dtf_give(f, 1, r)
   if (present(with_replacement)) call dtf_give(f, 2, with_replacement)
@@ -21149,7 +21165,7 @@ function dt_tril_indices(row, col, offset, dtype, device, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 900)
+  call dtf_begin(f, 901)
   call dtf_give(f, 0, row)
   call dtf_give(f, 1, col)
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -21170,7 +21186,7 @@ function dt_triu_indices(row, col, offset, dtype, device, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 901)
+  call dtf_begin(f, 902)
   call dtf_give(f, 0, row)
   call dtf_give(f, 1, col)
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -21190,7 +21206,7 @@ function dt_select_scatter(input, src, dim, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 902)
+  call dtf_begin(f, 903)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   call dtf_give(f, 2, dim)
@@ -21211,7 +21227,7 @@ function dt_slice_scatter(input, src, dim, start, end, step, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 903)
+  call dtf_begin(f, 904)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21233,7 +21249,7 @@ function dt_diagonal_scatter(input, src, offset, dim1, dim2, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 904)
+  call dtf_begin(f, 905)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -21254,7 +21270,7 @@ function dt_as_strided_scatter(input, src, size, stride, storage_offset, stat, e
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 905)
+  call dtf_begin(f, 906)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   call dtf_give(f, 2, size)
@@ -21276,7 +21292,7 @@ function dt_im2col(input, kernel_size, dilation, padding, stride, stat, errmsg) 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 906)
+  call dtf_begin(f, 907)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(dilation)) call dtf_give(f, 2, dilation)
@@ -21298,7 +21314,7 @@ function dt_fold(input, output_size, kernel_size, dilation, padding, stride, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 907)
+  call dtf_begin(f, 908)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call dtf_give(f, 2, kernel_size)
@@ -21318,7 +21334,7 @@ function dt_pixel_shuffle(input, upscale_factor, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 908)
+  call dtf_begin(f, 909)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, upscale_factor)
   call run(f, stat, errmsg)
@@ -21334,7 +21350,7 @@ function dt_pixel_unshuffle(input, downscale_factor, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 909)
+  call dtf_begin(f, 910)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, downscale_factor)
   call run(f, stat, errmsg)
@@ -21350,7 +21366,7 @@ function dt_channel_shuffle(input, groups, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 910)
+  call dtf_begin(f, 911)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, groups)
   call run(f, stat, errmsg)
@@ -21369,7 +21385,7 @@ subroutine dt_sort(input, values, indices, dim, descending, stable, stat, errmsg
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 911)
+  call dtf_begin(f, 912)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
@@ -21389,7 +21405,7 @@ function dt_argsort(input, dim, descending, stable, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 912)
+  call dtf_begin(f, 913)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
@@ -21405,7 +21421,7 @@ function dt_msort(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 913)
+  call dtf_begin(f, 914)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21424,7 +21440,7 @@ subroutine dt_topk(input, k, values, indices, dim, largest, sorted, stat, errmsg
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 914)
+  call dtf_begin(f, 915)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21447,7 +21463,7 @@ subroutine dt_kthvalue(input, k, values, indices, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 915)
+  call dtf_begin(f, 916)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21465,7 +21481,7 @@ function dt_median(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 916)
+  call dtf_begin(f, 917)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21482,7 +21498,7 @@ subroutine dt_median_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 917)
+  call dtf_begin(f, 918)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -21499,7 +21515,7 @@ function dt_nanmedian(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 918)
+  call dtf_begin(f, 919)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21516,7 +21532,7 @@ subroutine dt_nanmedian_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 919)
+  call dtf_begin(f, 920)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -21536,7 +21552,7 @@ subroutine dt_mode(input, values, indices, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 920)
+  call dtf_begin(f, 921)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -21556,7 +21572,7 @@ function dt_quantile(input, q, dim, keepdim, interpolation, stat, errmsg) result
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 921)
+  call dtf_begin(f, 922)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21577,7 +21593,7 @@ function dt_nanquantile(input, q, dim, keepdim, interpolation, stat, errmsg) res
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 922)
+  call dtf_begin(f, 923)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21597,7 +21613,7 @@ subroutine dt_cummax(input, dim, values, indices, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 923)
+  call dtf_begin(f, 924)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -21615,7 +21631,7 @@ subroutine dt_cummin(input, dim, values, indices, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 924)
+  call dtf_begin(f, 925)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -21638,7 +21654,7 @@ subroutine dt_unique(input, output, inverse_indices, counts, sorted, return_inve
   type(dt_tensor), intent(inout) :: inverse_indices
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
-  call dtf_begin(f, 925)
+  call dtf_begin(f, 926)
   call dtf_give(f, 0, handle_of(input))
   if (present(sorted)) call dtf_give(f, 1, sorted)
   if (present(return_inverse)) call dtf_give(f, 2, return_inverse)
@@ -21664,7 +21680,7 @@ subroutine dt_unique_consecutive(input, output, inverse_indices, counts, return_
   type(dt_tensor), intent(inout) :: inverse_indices
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
-  call dtf_begin(f, 926)
+  call dtf_begin(f, 927)
   call dtf_give(f, 0, handle_of(input))
   if (present(return_inverse)) call dtf_give(f, 1, return_inverse)
   if (present(return_counts)) call dtf_give(f, 2, return_counts)
@@ -21687,7 +21703,7 @@ function dt_searchsorted(sorted_sequence, input, out_int32, right, side, sorter,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 927)
+  call dtf_begin(f, 928)
   call dtf_give(f, 0, handle_of(sorted_sequence))
   call give(f, 1, input)
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
@@ -21708,7 +21724,7 @@ function dt_bucketize(input, boundaries, out_int32, right, stat, errmsg) result(
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 928)
+  call dtf_begin(f, 929)
   call give(f, 0, input)
   call dtf_give(f, 1, handle_of(boundaries))
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
@@ -21727,7 +21743,7 @@ function dt_isin(elements, test_elements, assume_unique, invert, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 929)
+  call dtf_begin(f, 930)
   call give(f, 0, elements)
   call give(f, 1, test_elements)
   if (present(assume_unique)) call dtf_give(f, 2, assume_unique)
@@ -21745,7 +21761,7 @@ function dt_bincount(input, weights, minlength, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 930)
+  call dtf_begin(f, 931)
   call dtf_give(f, 0, handle_of(input))
   if (present(weights)) call dtf_give(f, 1, handle_of(weights))
   if (present(minlength)) call dtf_give(f, 2, minlength)
@@ -21763,7 +21779,7 @@ function dt_histc(input, bins, min, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 931)
+  call dtf_begin(f, 932)
   call dtf_give(f, 0, handle_of(input))
   if (present(bins)) call dtf_give(f, 1, bins)
   if (present(min)) call give(f, 2, min)
@@ -21785,7 +21801,7 @@ subroutine dt_histogram(input, hist, bin_edges, bins, range, weight, density, st
   type(dt_tensor), intent(inout) :: hist
   type(dt_tensor), intent(inout) :: bin_edges
   type(frame) :: f
-  call dtf_begin(f, 932)
+  call dtf_begin(f, 933)
   call dtf_give(f, 0, handle_of(input))
   if (present(bins)) call give(f, 1, bins)
   if (present(range)) call dtf_give(f, 2, range)
@@ -21803,7 +21819,7 @@ function dt_erfc(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 933)
+  call dtf_begin(f, 934)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21815,7 +21831,7 @@ subroutine dt_erfc_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 934)
+  call dtf_begin(f, 935)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -21827,7 +21843,7 @@ function dt_erfcx(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 935)
+  call dtf_begin(f, 936)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21840,7 +21856,7 @@ function dt_erfinv(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 936)
+  call dtf_begin(f, 937)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21852,7 +21868,7 @@ subroutine dt_erfinv_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 937)
+  call dtf_begin(f, 938)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -21864,7 +21880,7 @@ function dt_ndtri(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 938)
+  call dtf_begin(f, 939)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21877,7 +21893,7 @@ function dt_ndtr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 939)
+  call dtf_begin(f, 940)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21890,7 +21906,7 @@ function dt_log_ndtr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 940)
+  call dtf_begin(f, 941)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21903,7 +21919,7 @@ function dt_lgamma(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 941)
+  call dtf_begin(f, 942)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21915,7 +21931,7 @@ subroutine dt_lgamma_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 942)
+  call dtf_begin(f, 943)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -21927,7 +21943,7 @@ function dt_digamma(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 943)
+  call dtf_begin(f, 944)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21939,7 +21955,7 @@ subroutine dt_digamma_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 944)
+  call dtf_begin(f, 945)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -21953,7 +21969,7 @@ function dt_zeta(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 945)
+  call dtf_begin(f, 946)
   call give(f, 0, input)
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -21968,7 +21984,7 @@ function dt_polygamma(n, input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 946)
+  call dtf_begin(f, 947)
   call dtf_give(f, 0, n)
   call dtf_give(f, 1, handle_of(input))
   call run(f, stat, errmsg)
@@ -21982,7 +21998,7 @@ subroutine dt_polygamma_(input, n, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 947)
+  call dtf_begin(f, 948)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call run(f, stat, errmsg)
@@ -21997,7 +22013,7 @@ function dt_mvlgamma(input, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 948)
+  call dtf_begin(f, 949)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call run(f, stat, errmsg)
@@ -22011,7 +22027,7 @@ subroutine dt_mvlgamma_(input, p, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 949)
+  call dtf_begin(f, 950)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call run(f, stat, errmsg)
@@ -22024,7 +22040,7 @@ function dt_i0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 950)
+  call dtf_begin(f, 951)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22036,7 +22052,7 @@ subroutine dt_i0_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 951)
+  call dtf_begin(f, 952)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -22048,7 +22064,7 @@ function dt_i0e(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 952)
+  call dtf_begin(f, 953)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22061,7 +22077,7 @@ function dt_i1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 953)
+  call dtf_begin(f, 954)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22074,7 +22090,7 @@ function dt_i1e(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 954)
+  call dtf_begin(f, 955)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22087,7 +22103,7 @@ function dt_bessel_j0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 955)
+  call dtf_begin(f, 956)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22100,7 +22116,7 @@ function dt_bessel_j1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 956)
+  call dtf_begin(f, 957)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22114,7 +22130,7 @@ function dt_bessel_y0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 957)
+  call dtf_begin(f, 958)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22128,7 +22144,7 @@ function dt_bessel_y1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 958)
+  call dtf_begin(f, 959)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22142,7 +22158,7 @@ function dt_modified_bessel_k0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 959)
+  call dtf_begin(f, 960)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22156,7 +22172,7 @@ function dt_modified_bessel_k1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 960)
+  call dtf_begin(f, 961)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22170,7 +22186,7 @@ function dt_scaled_modified_bessel_k0(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 961)
+  call dtf_begin(f, 962)
   call dtf_give(f, 0, handle_of(x))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22184,7 +22200,7 @@ function dt_scaled_modified_bessel_k1(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 962)
+  call dtf_begin(f, 963)
   call dtf_give(f, 0, handle_of(x))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22197,7 +22213,7 @@ function dt_spherical_bessel_j0(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 963)
+  call dtf_begin(f, 964)
   call dtf_give(f, 0, handle_of(x))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22210,7 +22226,7 @@ function dt_airy_ai(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 964)
+  call dtf_begin(f, 965)
   call dtf_give(f, 0, handle_of(x))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22225,7 +22241,7 @@ function dt_igamma(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 965)
+  call dtf_begin(f, 966)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22239,7 +22255,7 @@ subroutine dt_igamma_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 966)
+  call dtf_begin(f, 967)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22253,7 +22269,7 @@ function dt_gammainc(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 967)
+  call dtf_begin(f, 968)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22269,7 +22285,7 @@ function dt_igammac(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 968)
+  call dtf_begin(f, 969)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22283,7 +22299,7 @@ subroutine dt_igammac_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 969)
+  call dtf_begin(f, 970)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22297,7 +22313,7 @@ function dt_gammaincc(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 970)
+  call dtf_begin(f, 971)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22313,7 +22329,7 @@ function dt_chebyshev_polynomial_t(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 971)
+  call dtf_begin(f, 972)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22329,7 +22345,7 @@ function dt_chebyshev_polynomial_u(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 972)
+  call dtf_begin(f, 973)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22345,7 +22361,7 @@ function dt_chebyshev_polynomial_v(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 973)
+  call dtf_begin(f, 974)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22361,7 +22377,7 @@ function dt_chebyshev_polynomial_w(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 974)
+  call dtf_begin(f, 975)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22377,7 +22393,7 @@ function dt_shifted_chebyshev_polynomial_t(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 975)
+  call dtf_begin(f, 976)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22393,7 +22409,7 @@ function dt_shifted_chebyshev_polynomial_u(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 976)
+  call dtf_begin(f, 977)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22409,7 +22425,7 @@ function dt_shifted_chebyshev_polynomial_v(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 977)
+  call dtf_begin(f, 978)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22425,7 +22441,7 @@ function dt_shifted_chebyshev_polynomial_w(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 978)
+  call dtf_begin(f, 979)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22440,7 +22456,7 @@ function dt_hermite_polynomial_h(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 979)
+  call dtf_begin(f, 980)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22455,7 +22471,7 @@ function dt_hermite_polynomial_he(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 980)
+  call dtf_begin(f, 981)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22470,7 +22486,7 @@ function dt_laguerre_polynomial_l(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 981)
+  call dtf_begin(f, 982)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22485,7 +22501,7 @@ function dt_legendre_polynomial_p(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 982)
+  call dtf_begin(f, 983)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22499,7 +22515,7 @@ function dt_entr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 983)
+  call dtf_begin(f, 984)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22513,7 +22529,7 @@ function dt_xlog1py(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 984)
+  call dtf_begin(f, 985)
   call give(f, 0, input)
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -22529,7 +22545,7 @@ subroutine dt_frexp(input, mantissa, exponent, stat, errmsg)
   type(dt_tensor), intent(inout) :: mantissa
   type(dt_tensor), intent(inout) :: exponent
   type(frame) :: f
-  call dtf_begin(f, 985)
+  call dtf_begin(f, 986)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(mantissa, f%taken(0))
@@ -22545,7 +22561,7 @@ function dt_nextafter(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 986)
+  call dtf_begin(f, 987)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22559,7 +22575,7 @@ subroutine dt_nextafter_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 987)
+  call dtf_begin(f, 988)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22573,7 +22589,7 @@ function dt_tensor_alias(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 988)
+  call dtf_begin(f, 989)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22586,7 +22602,7 @@ function dt_tensor_dim(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 989)
+  call dtf_begin(f, 990)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22600,7 +22616,7 @@ function dt_tensor_size(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 990)
+  call dtf_begin(f, 991)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -22614,7 +22630,7 @@ function dt_tensor_shape(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 991)
+  call dtf_begin(f, 992)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -22628,7 +22644,7 @@ function dt_tensor_stride(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 992)
+  call dtf_begin(f, 993)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -22642,7 +22658,7 @@ function dt_tensor_numel(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 993)
+  call dtf_begin(f, 994)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22655,7 +22671,7 @@ function dt_tensor_storage_offset(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 994)
+  call dtf_begin(f, 995)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22668,7 +22684,7 @@ function dt_tensor_storage_nbytes(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 995)
+  call dtf_begin(f, 996)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22681,7 +22697,7 @@ function dt_tensor_element_size(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 996)
+  call dtf_begin(f, 997)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22694,7 +22710,7 @@ function dt_tensor_dtype(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 997)
+  call dtf_begin(f, 998)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22707,7 +22723,7 @@ function dt_tensor_device(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 998)
+  call dtf_begin(f, 999)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -22722,7 +22738,7 @@ function dt_tensor_is_contiguous(input, memory_format, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 999)
+  call dtf_begin(f, 1000)
   call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call run(f, stat, errmsg)
@@ -22737,7 +22753,7 @@ function dt_tensor_data_ptr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(c_ptr) :: out
   type(frame) :: f
-  call dtf_begin(f, 1000)
+  call dtf_begin(f, 1001)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22751,7 +22767,7 @@ function dt_tensor_is_set_to(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1001)
+  call dtf_begin(f, 1002)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22766,7 +22782,7 @@ function dt_tensor_is_same(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1002)
+  call dtf_begin(f, 1003)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22781,7 +22797,7 @@ function dt_tensor_base(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1003)
+  call dtf_begin(f, 1004)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22798,7 +22814,7 @@ function dt_out_offer(place, inputs, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1004)
+  call dtf_begin(f, 1005)
   call dtf_give(f, 0, handle_of(place))
   call dtf_give(f, 1, handle_of(inputs))
   call run(f, stat, errmsg)
@@ -22815,7 +22831,7 @@ function dt_out_finish(place, made, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1005)
+  call dtf_begin(f, 1006)
   call dtf_give(f, 0, handle_of(place))
   if (present(made)) call dtf_give(f, 1, handle_of(made))
   call run(f, stat, errmsg)
@@ -22830,7 +22846,7 @@ function dt_tensor_version(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1006)
+  call dtf_begin(f, 1007)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22843,7 +22859,7 @@ function dt_tensor_item(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1007)
+  call dtf_begin(f, 1008)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22856,7 +22872,7 @@ function dt_tensor_to_string(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1008)
+  call dtf_begin(f, 1009)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -22873,7 +22889,7 @@ subroutine dt_set_print_options(precision, threshold, edge_items, line_width, sc
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1009)
+  call dtf_begin(f, 1010)
   if (present(precision)) call dtf_give(f, 0, precision)
   if (present(threshold)) call dtf_give(f, 1, threshold)
   if (present(edge_items)) call dtf_give(f, 2, edge_items)
@@ -22890,7 +22906,7 @@ function dt_tensor_requires_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1010)
+  call dtf_begin(f, 1011)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22903,7 +22919,7 @@ subroutine dt_tensor_requires_grad_(input, requires_grad, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1011)
+  call dtf_begin(f, 1012)
   call dtf_give(f, 0, handle_of(input))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call run(f, stat, errmsg)
@@ -22916,7 +22932,7 @@ function dt_tensor_is_leaf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1012)
+  call dtf_begin(f, 1013)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22929,7 +22945,7 @@ function dt_tensor_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1013)
+  call dtf_begin(f, 1014)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22942,7 +22958,7 @@ subroutine dt_tensor_set_grad(input, grad, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1014)
+  call dtf_begin(f, 1015)
   call dtf_give(f, 0, handle_of(input))
   if (present(grad)) call dtf_give(f, 1, handle_of(grad))
   call run(f, stat, errmsg)
@@ -22954,7 +22970,7 @@ subroutine dt_tensor_retain_grad(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1015)
+  call dtf_begin(f, 1016)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -22966,7 +22982,7 @@ function dt_tensor_retains_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1016)
+  call dtf_begin(f, 1017)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22980,7 +22996,7 @@ function dt_tensor_node(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 1017)
+  call dtf_begin(f, 1018)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22993,7 +23009,7 @@ function dt_tensor_output_nr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1018)
+  call dtf_begin(f, 1019)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -23007,7 +23023,7 @@ function dt_node_name(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1019)
+  call dtf_begin(f, 1020)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -23021,7 +23037,7 @@ function dt_node_address(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(c_ptr) :: out
   type(frame) :: f
-  call dtf_begin(f, 1020)
+  call dtf_begin(f, 1021)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -23034,7 +23050,7 @@ function dt_node_next_count(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1021)
+  call dtf_begin(f, 1022)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -23049,7 +23065,7 @@ function dt_node_next_output(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1022)
+  call dtf_begin(f, 1023)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call run(f, stat, errmsg)
@@ -23064,7 +23080,7 @@ function dt_node_next(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 1023)
+  call dtf_begin(f, 1024)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call run(f, stat, errmsg)
@@ -23079,7 +23095,7 @@ function dt_tensor_grad_fn_name(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1024)
+  call dtf_begin(f, 1025)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -23094,7 +23110,7 @@ function dt_tensor_data(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1025)
+  call dtf_begin(f, 1026)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23108,7 +23124,7 @@ subroutine dt_tensor_set_data(input, data, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1026)
+  call dtf_begin(f, 1027)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(data))
   call run(f, stat, errmsg)
@@ -23121,7 +23137,7 @@ function dt_build_info(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1027)
+  call dtf_begin(f, 1028)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
   call dtf_take(f, 0, out)
@@ -23134,7 +23150,7 @@ function dt_string_list_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1028)
+  call dtf_begin(f, 1029)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -23147,7 +23163,7 @@ function dt_tensor_list_new(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor_list) :: out
   type(frame) :: f
-  call dtf_begin(f, 1029)
+  call dtf_begin(f, 1030)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23160,7 +23176,7 @@ function dt_tensor_list_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1030)
+  call dtf_begin(f, 1031)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -23174,7 +23190,7 @@ function dt_tensor_list_get(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1031)
+  call dtf_begin(f, 1032)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call run(f, stat, errmsg)
@@ -23187,7 +23203,7 @@ function dt_is_grad_enabled(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1032)
+  call dtf_begin(f, 1033)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -23198,7 +23214,7 @@ subroutine dt_set_grad_enabled(mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1033)
+  call dtf_begin(f, 1034)
   call dtf_give(f, 0, mode)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23209,7 +23225,7 @@ function dt_is_anomaly_enabled(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1034)
+  call dtf_begin(f, 1035)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -23221,7 +23237,7 @@ subroutine dt_set_detect_anomaly(mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1035)
+  call dtf_begin(f, 1036)
   call dtf_give(f, 0, mode)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23232,7 +23248,7 @@ function dt_get_default_dtype(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 1036)
+  call dtf_begin(f, 1037)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -23243,7 +23259,7 @@ subroutine dt_set_default_dtype(d, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1037)
+  call dtf_begin(f, 1038)
   call dtf_give(f, 0, d)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23254,7 +23270,7 @@ function dt_get_default_device(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1038)
+  call dtf_begin(f, 1039)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
   call dtf_take(f, 0, out)
@@ -23266,7 +23282,7 @@ subroutine dt_set_default_device(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1039)
+  call dtf_begin(f, 1040)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23278,7 +23294,7 @@ function dt_device_is_available(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1040)
+  call dtf_begin(f, 1041)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -23290,7 +23306,7 @@ function dt_get_num_threads(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1041)
+  call dtf_begin(f, 1042)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -23301,7 +23317,7 @@ subroutine dt_set_num_threads(n, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1042)
+  call dtf_begin(f, 1043)
   call dtf_give(f, 0, n)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23316,7 +23332,7 @@ subroutine dt_memory_stats(allocated, reserved, peak, device, stat, errmsg)
   integer(int64), intent(out) :: reserved
   integer(int64), intent(out) :: peak
   type(frame) :: f
-  call dtf_begin(f, 1043)
+  call dtf_begin(f, 1044)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, allocated)
@@ -23330,7 +23346,7 @@ subroutine dt_set_log(log, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1044)
+  call dtf_begin(f, 1045)
   if (present(log)) call dtf_give(f, 0, transfer(c_funloc(log), 0_int64))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23342,7 +23358,7 @@ subroutine dt_set_memory_hook(hook, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1045)
+  call dtf_begin(f, 1046)
   call dtf_give(f, 0, transfer(c_funloc(hook), 0_int64))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23352,7 +23368,7 @@ subroutine dt_remove_memory_hook(stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1046)
+  call dtf_begin(f, 1047)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -23362,7 +23378,7 @@ subroutine dt_empty_cache(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1047)
+  call dtf_begin(f, 1048)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23374,7 +23390,7 @@ subroutine dt_synchronize(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1048)
+  call dtf_begin(f, 1049)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23387,7 +23403,7 @@ function dt_view(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1049)
+  call dtf_begin(f, 1050)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -23401,7 +23417,7 @@ function dt_detach(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1050)
+  call dtf_begin(f, 1051)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23414,7 +23430,7 @@ subroutine dt_detach_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1051)
+  call dtf_begin(f, 1052)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23427,7 +23443,7 @@ function dt_view_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1052)
+  call dtf_begin(f, 1053)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -23442,7 +23458,7 @@ function dt_reshape(input, shape, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1053)
+  call dtf_begin(f, 1054)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, shape)
   call run(f, stat, errmsg)
@@ -23457,7 +23473,7 @@ function dt_reshape_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1054)
+  call dtf_begin(f, 1055)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -23473,7 +23489,7 @@ function dt_flatten(input, start_dim, end_dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1055)
+  call dtf_begin(f, 1056)
   call dtf_give(f, 0, handle_of(input))
   if (present(start_dim)) call dtf_give(f, 1, start_dim)
   if (present(end_dim)) call dtf_give(f, 2, end_dim)
@@ -23490,7 +23506,7 @@ function dt_unflatten(input, dim, sizes, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1056)
+  call dtf_begin(f, 1057)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, sizes)
@@ -23507,7 +23523,7 @@ function dt_transpose(input, dim0, dim1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1057)
+  call dtf_begin(f, 1058)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -23523,7 +23539,7 @@ subroutine dt_transpose_(input, dim0, dim1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1058)
+  call dtf_begin(f, 1059)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -23539,7 +23555,7 @@ function dt_swapaxes(input, axis0, axis1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1059)
+  call dtf_begin(f, 1060)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
@@ -23555,7 +23571,7 @@ subroutine dt_swapaxes_(input, axis0, axis1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1060)
+  call dtf_begin(f, 1061)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
@@ -23570,7 +23586,7 @@ function dt_permute(input, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1061)
+  call dtf_begin(f, 1062)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call run(f, stat, errmsg)
@@ -23586,7 +23602,7 @@ function dt_movedim(input, source, destination, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1062)
+  call dtf_begin(f, 1063)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
@@ -23601,7 +23617,7 @@ function dt_t(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1063)
+  call dtf_begin(f, 1064)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23613,7 +23629,7 @@ subroutine dt_t_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1064)
+  call dtf_begin(f, 1065)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23626,7 +23642,7 @@ function dt_squeeze(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1065)
+  call dtf_begin(f, 1066)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -23640,7 +23656,7 @@ subroutine dt_squeeze_(input, dim, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1066)
+  call dtf_begin(f, 1067)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -23654,7 +23670,7 @@ function dt_unsqueeze(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1067)
+  call dtf_begin(f, 1068)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -23668,7 +23684,7 @@ subroutine dt_unsqueeze_(input, dim, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1068)
+  call dtf_begin(f, 1069)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -23682,7 +23698,7 @@ function dt_expand(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1069)
+  call dtf_begin(f, 1070)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -23697,7 +23713,7 @@ function dt_expand_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1070)
+  call dtf_begin(f, 1071)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -23712,7 +23728,7 @@ function dt_broadcast_to(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1071)
+  call dtf_begin(f, 1072)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -23728,7 +23744,7 @@ function dt_select(input, dim, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1072)
+  call dtf_begin(f, 1073)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, index)
@@ -23746,7 +23762,7 @@ function dt_narrow(input, dim, start, length, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1073)
+  call dtf_begin(f, 1074)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
@@ -23766,7 +23782,7 @@ function dt_slice(input, dim, start, end, step, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1074)
+  call dtf_begin(f, 1075)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(start)) call dtf_give(f, 2, start)
@@ -23786,7 +23802,7 @@ function dt_as_strided(input, size, stride, storage_offset, stat, errmsg) result
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1075)
+  call dtf_begin(f, 1076)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -23804,7 +23820,7 @@ subroutine dt_as_strided_(input, size, stride, storage_offset, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1076)
+  call dtf_begin(f, 1077)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -23821,7 +23837,7 @@ subroutine dt_resize_(input, size, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1077)
+  call dtf_begin(f, 1078)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -23834,7 +23850,7 @@ subroutine dt_resize_as_(input, the_template, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1078)
+  call dtf_begin(f, 1079)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(the_template))
   call run(f, stat, errmsg)
@@ -23848,7 +23864,7 @@ function dt_view_dtype(input, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1079)
+  call dtf_begin(f, 1080)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   call run(f, stat, errmsg)
@@ -23866,7 +23882,7 @@ function dt_unfold(input, dimension, size, step, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1080)
+  call dtf_begin(f, 1081)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dimension)
   call dtf_give(f, 2, size)
@@ -23885,7 +23901,7 @@ function dt_diagonal(input, offset, dim1, dim2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1081)
+  call dtf_begin(f, 1082)
   call dtf_give(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -23903,7 +23919,7 @@ function dt_chunk(input, chunks, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1082)
+  call dtf_begin(f, 1083)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, chunks)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23925,7 +23941,7 @@ function dt_split(input, split_size, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1083)
+  call dtf_begin(f, 1084)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, split_size)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23947,7 +23963,7 @@ function dt_split_with_sizes(input, split_sizes, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1084)
+  call dtf_begin(f, 1085)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, split_sizes)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23969,7 +23985,7 @@ function dt_split_sections(input, sections, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1085)
+  call dtf_begin(f, 1086)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23991,7 +24007,7 @@ function dt_split_at(input, indices, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1086)
+  call dtf_begin(f, 1087)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, indices)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -24012,7 +24028,7 @@ function dt_hsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1087)
+  call dtf_begin(f, 1088)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call run(f, stat, errmsg)
@@ -24032,7 +24048,7 @@ function dt_vsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1088)
+  call dtf_begin(f, 1089)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call run(f, stat, errmsg)
@@ -24052,7 +24068,7 @@ function dt_dsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1089)
+  call dtf_begin(f, 1090)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call run(f, stat, errmsg)
@@ -24071,7 +24087,7 @@ function dt_atleast_1d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1090)
+  call dtf_begin(f, 1091)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24084,7 +24100,7 @@ function dt_atleast_2d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1091)
+  call dtf_begin(f, 1092)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24097,7 +24113,7 @@ function dt_atleast_3d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1092)
+  call dtf_begin(f, 1093)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24110,7 +24126,7 @@ function dt_ravel(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1093)
+  call dtf_begin(f, 1094)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24123,7 +24139,7 @@ function dt_broadcast_tensors(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1094)
+  call dtf_begin(f, 1095)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -24143,7 +24159,7 @@ function dt_meshgrid(tensors, indexing, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1095)
+  call dtf_begin(f, 1096)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(indexing)) call dtf_give(f, 1, indexing)
   call run(f, stat, errmsg)
@@ -24163,7 +24179,7 @@ function dt_unbind(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1096)
+  call dtf_begin(f, 1097)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -24183,7 +24199,7 @@ function dt_cat(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1097)
+  call dtf_begin(f, 1098)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -24198,7 +24214,7 @@ function dt_stack(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1098)
+  call dtf_begin(f, 1099)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -24213,7 +24229,7 @@ function dt_repeat(input, repeats, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1099)
+  call dtf_begin(f, 1100)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, repeats)
   call run(f, stat, errmsg)
@@ -24230,7 +24246,7 @@ function dt_narrow_copy(input, dim, start, length, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1100)
+  call dtf_begin(f, 1101)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
@@ -24247,7 +24263,7 @@ function dt_sum_to_size(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1101)
+  call dtf_begin(f, 1102)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -24262,7 +24278,7 @@ function dt_flip(input, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1102)
+  call dtf_begin(f, 1103)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call run(f, stat, errmsg)
@@ -24280,7 +24296,7 @@ function dt_interpolate(input, size, scale_factor, mode, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1103)
+  call dtf_begin(f, 1104)
   call dtf_give(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
@@ -24304,7 +24320,7 @@ function dt_interpolate_aligned(input, size, scale_factor, mode, align_corners, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1104)
+  call dtf_begin(f, 1105)
   call dtf_give(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
@@ -24328,7 +24344,7 @@ function dt_grid_sample(input, grid, mode, padding_mode, align_corners, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1105)
+  call dtf_begin(f, 1106)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(grid))
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -24348,7 +24364,7 @@ function dt_affine_grid(theta, size, align_corners, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1106)
+  call dtf_begin(f, 1107)
   call dtf_give(f, 0, handle_of(theta))
   call dtf_give(f, 1, size)
   if (present(align_corners)) call dtf_give(f, 2, align_corners)
@@ -24364,7 +24380,7 @@ function dt_ger(input, vec2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1107)
+  call dtf_begin(f, 1108)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec2))
   call run(f, stat, errmsg)
@@ -24378,7 +24394,7 @@ function dt_absolute(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1108)
+  call dtf_begin(f, 1109)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24390,7 +24406,7 @@ subroutine dt_absolute_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1109)
+  call dtf_begin(f, 1110)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24402,7 +24418,7 @@ function dt_negative(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1110)
+  call dtf_begin(f, 1111)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24414,7 +24430,7 @@ subroutine dt_negative_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1111)
+  call dtf_begin(f, 1112)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24426,7 +24442,7 @@ function dt_sgn(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1112)
+  call dtf_begin(f, 1113)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24438,7 +24454,7 @@ subroutine dt_sgn_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1113)
+  call dtf_begin(f, 1114)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24450,7 +24466,7 @@ function dt_fix(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1114)
+  call dtf_begin(f, 1115)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24462,7 +24478,7 @@ subroutine dt_fix_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1115)
+  call dtf_begin(f, 1116)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24474,7 +24490,7 @@ function dt_arcsin(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1116)
+  call dtf_begin(f, 1117)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24486,7 +24502,7 @@ subroutine dt_arcsin_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1117)
+  call dtf_begin(f, 1118)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24498,7 +24514,7 @@ function dt_arccos(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1118)
+  call dtf_begin(f, 1119)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24510,7 +24526,7 @@ subroutine dt_arccos_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1119)
+  call dtf_begin(f, 1120)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24522,7 +24538,7 @@ function dt_arctan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1120)
+  call dtf_begin(f, 1121)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24534,7 +24550,7 @@ subroutine dt_arctan_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1121)
+  call dtf_begin(f, 1122)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24547,7 +24563,7 @@ function dt_arctan2(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1122)
+  call dtf_begin(f, 1123)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -24561,7 +24577,7 @@ subroutine dt_arctan2_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1123)
+  call dtf_begin(f, 1124)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -24574,7 +24590,7 @@ function dt_arcsinh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1124)
+  call dtf_begin(f, 1125)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24586,7 +24602,7 @@ subroutine dt_arcsinh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1125)
+  call dtf_begin(f, 1126)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24598,7 +24614,7 @@ function dt_arccosh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1126)
+  call dtf_begin(f, 1127)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24610,7 +24626,7 @@ subroutine dt_arccosh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1127)
+  call dtf_begin(f, 1128)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24622,7 +24638,7 @@ function dt_arctanh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1128)
+  call dtf_begin(f, 1129)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24634,7 +24650,7 @@ subroutine dt_arctanh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1129)
+  call dtf_begin(f, 1130)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24648,7 +24664,7 @@ function dt_subtract(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1130)
+  call dtf_begin(f, 1131)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -24664,7 +24680,7 @@ subroutine dt_subtract_(input, other, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1131)
+  call dtf_begin(f, 1132)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -24679,7 +24695,7 @@ function dt_multiply(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1132)
+  call dtf_begin(f, 1133)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24693,7 +24709,7 @@ subroutine dt_multiply_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1133)
+  call dtf_begin(f, 1134)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24708,7 +24724,7 @@ function dt_divide(input, other, rounding_mode, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1134)
+  call dtf_begin(f, 1135)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -24724,7 +24740,7 @@ subroutine dt_divide_(input, other, rounding_mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1135)
+  call dtf_begin(f, 1136)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -24740,7 +24756,7 @@ function dt_clip(input, min, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1136)
+  call dtf_begin(f, 1137)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -24756,7 +24772,7 @@ subroutine dt_clip_(input, min, max, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1137)
+  call dtf_begin(f, 1138)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -24771,7 +24787,7 @@ function dt_greater(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1138)
+  call dtf_begin(f, 1139)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24785,7 +24801,7 @@ subroutine dt_greater_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1139)
+  call dtf_begin(f, 1140)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24799,7 +24815,7 @@ function dt_greater_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1140)
+  call dtf_begin(f, 1141)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24813,7 +24829,7 @@ subroutine dt_greater_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1141)
+  call dtf_begin(f, 1142)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24827,7 +24843,7 @@ function dt_less(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1142)
+  call dtf_begin(f, 1143)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24841,7 +24857,7 @@ subroutine dt_less_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1143)
+  call dtf_begin(f, 1144)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24855,7 +24871,7 @@ function dt_less_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1144)
+  call dtf_begin(f, 1145)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24869,7 +24885,7 @@ subroutine dt_less_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1145)
+  call dtf_begin(f, 1146)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24883,7 +24899,7 @@ function dt_not_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1146)
+  call dtf_begin(f, 1147)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24897,7 +24913,7 @@ subroutine dt_not_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1147)
+  call dtf_begin(f, 1148)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24913,7 +24929,7 @@ function dt_trapz(y, x, dx, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1148)
+  call dtf_begin(f, 1149)
   call dtf_give(f, 0, handle_of(y))
   if (present(x)) call dtf_give(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -24930,7 +24946,7 @@ function dt_concat(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1149)
+  call dtf_begin(f, 1150)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -24945,7 +24961,7 @@ function dt_concatenate(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1150)
+  call dtf_begin(f, 1151)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -24961,7 +24977,7 @@ function dt_swapdims(input, dim0, dim1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1151)
+  call dtf_begin(f, 1152)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -24977,7 +24993,7 @@ subroutine dt_swapdims_(input, dim0, dim1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1152)
+  call dtf_begin(f, 1153)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -24993,7 +25009,7 @@ function dt_moveaxis(input, source, destination, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1153)
+  call dtf_begin(f, 1154)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
@@ -25008,7 +25024,7 @@ function dt_row_stack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1154)
+  call dtf_begin(f, 1155)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -25021,7 +25037,7 @@ function dt_argwhere(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1155)
+  call dtf_begin(f, 1156)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -25035,7 +25051,7 @@ function dt_live_handles(kind, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1156)
+  call dtf_begin(f, 1157)
   if (present(kind)) call dtf_give(f, 0, kind)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -25049,7 +25065,7 @@ function dt_from_array(array, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1157)
+  call dtf_begin(f, 1158)
   call dtf_give(f, 0, array)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -25063,7 +25079,7 @@ subroutine dt_tensor_to_array(input, array, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1158)
+  call dtf_begin(f, 1159)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, array)
   call run(f, stat, errmsg)

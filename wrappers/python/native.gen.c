@@ -1910,6 +1910,11 @@ static int32_t py_autograd_is_reached(int64_t node) {
   return dt_autograd_is_reached(node, &out) ? -1 : out;
 }
 
+static int32_t py_autograd_has_targets(void) {
+  int32_t out = 0;
+  return dt_autograd_has_targets(&out) ? -1 : out;
+}
+
 static int32_t py_autograd_push_saved_tensors_hooks(int64_t pack, int64_t unpack) {
   return dt_autograd_push_saved_tensors_hooks(on_tensor_hook, (void *)(intptr_t)pack, on_drop, on_tensor_hook, (void *)(intptr_t)unpack, on_drop);
 }

@@ -3817,6 +3817,17 @@ static const dtt_item items_223[] = {
 };
 static const dtt_function function_autograd_is_reached = {"autograd_is_reached", call_autograd_is_reached, items_223, items_210, cells_46, 1, 1, 1, 0, 0, NULL};
 
+static dt_status call_autograd_has_targets(const dtt_cell *a, dtt_cell *r) {
+  (void)a;
+  int32_t r_out = 0;
+  dt_status status;
+  status = dt_autograd_has_targets(&r_out);
+  r[0].i = r_out;
+  return status;
+}
+
+static const dtt_function function_autograd_has_targets = {"autograd_has_targets", call_autograd_has_targets, NULL, items_210, NULL, 0, 1, 0, 0, 0, NULL};
+
 static dt_status call_autograd_push_saved_tensors_hooks(const dtt_cell *a, dtt_cell *r) {
   (void)r;
   dt_status status;
@@ -17740,6 +17751,7 @@ const dtt_function* const dtt_functions[] = {
   &function_tensor_register_post_accumulate_grad_hook,
   &function_autograd_current_backward,
   &function_autograd_is_reached,
+  &function_autograd_has_targets,
   &function_autograd_push_saved_tensors_hooks,
   &function_autograd_pop_saved_tensors_hooks,
   &function_hook_remove,
@@ -19643,6 +19655,7 @@ static __attribute__((unused)) const dtt_name dtt_names[] = {
   {"function", "torch", "clear_autocast_cache", &function_clear_autocast_cache},
   {"function", "torch", "autograd_current_backward", &function_autograd_current_backward},
   {"function", "torch", "autograd_is_reached", &function_autograd_is_reached},
+  {"function", "torch", "autograd_has_targets", &function_autograd_has_targets},
   {"function", "torch", "autograd_push_saved_tensors_hooks", &function_autograd_push_saved_tensors_hooks},
   {"function", "torch", "autograd_pop_saved_tensors_hooks", &function_autograd_pop_saved_tensors_hooks},
   {"function", "torch", "conv1d", &function_conv1d},

@@ -76,6 +76,14 @@ Tensor cover_volumes(const Tensor& x, const Dims& windows) {
   return to_dtype(unsafe_view(y, {n[0], n[1], windows[0], windows[1], windows[2]}), x.dtype());
 }
 
+Dims adaptive_windows(const char* op, const Tensor& input, int dims, IntList output_size) {
+  if (dims == 1) {
+    check_lines(op, input);
+    check_one_number("output_size", output_size);
+  }
+  return window_numbers("output_size", output_size, dims);
+}
+
 Tensor mean_of_all(const Tensor& x, int dims) {
   Dims reduced;
   for (int d = x.ndim() - dims; d < x.ndim(); ++d) reduced.push_back(d);
@@ -84,7 +92,7 @@ Tensor mean_of_all(const Tensor& x, int dims) {
 
 Tensor adaptive_avg(const char* op, const char* kernel, const Tensor& input, int dims,
                     IntList output_size) {
-  const Dims windows = window_numbers("output_size", output_size, dims);
+  const Dims windows = adaptive_windows(op, input, dims, output_size);
   check_adaptive_pool(op, kernel, dims, false, input, windows);
   const int first = input.ndim() - dims;
   if (!is_floating(input.dtype())) {  // without elements
@@ -161,7 +169,7 @@ using MaxPool = std::tuple<Tensor, Tensor> (*)(const Tensor&, IntList, std::opti
 
 std::tuple<Tensor, Tensor> adaptive_max(const char* op, const char* kernel, const Tensor& input,
                                         int dims, IntList output_size, MaxPool pool) {
-  const Dims windows = window_numbers("output_size", output_size, dims);
+  const Dims windows = adaptive_windows(op, input, dims, output_size);
   check_adaptive_pool(op, kernel, dims, true, input, windows);
   if (has_uneven_kernel(input, windows)) return uneven_max(input, windows);
   const int first = input.ndim() - dims;

@@ -14,15 +14,23 @@ std::string size_words(const Dims& sizes) {
   return s;
 }
 
-void check_sizes(const Tensor& x, const Dims& sizes) {
+// The maximum of lines without its indices: PyTorch has a kernel for that, with words of its own.
+bool is_max_of_lines(const std::string& op) {
+  return op == "max_pool1d";
+}
+
+void check_sizes(const char* op, const Tensor& input, const Tensor& x, const Dims& sizes) {
   const Dims& n = x.sizes();
   bool has_elements = n[1] > 0, has_windows = true;
   for (int d = 2; d < n.size(); ++d) {
     has_elements &= n[d] > 0;
     has_windows &= sizes[d] > 0;
   }
-  DT_CHECK(has_elements, kRuntimeError, "Expected ", n.size() - 1, "D or ", n.size(),
-           "D (batch mode) tensor with optional 0 dim batch size for input, but got:", n);
+  DT_CHECK(
+      has_elements, kRuntimeError, "Expected ", n.size() - 1, "D or ", n.size(),
+      "D (batch mode) tensor with optional 0 dim batch size for input, but got:", input.sizes());
+  DT_CHECK(has_windows || !is_max_of_lines(op), kRuntimeError,
+           "Invalid computed output size: ", sizes[2]);
   DT_CHECK(has_windows, kRuntimeError, "Given input size: (", size_words(n),
            "). Calculated output size: (", size_words(sizes), "). Output size is too small");
 }
@@ -32,9 +40,6 @@ std::string numbers_wanted(const std::string& op, const std::string& name, int d
   const bool is_stride = name == "stride";
   if (op.compare(0, 10, "fractional") == 0)
     return text("must either be a single Int or tuple of ", dims == 3 ? "three " : "", "Ints");
-  if (dims == 1)
-    return text("must be ", is_stride ? "None, " : "", "an int, list of ints",
-                is_stride || name == "padding" ? "," : "", " or tuple of ints of size 1");
   const char* const either = name == "dilation"   ? "must be either "
                              : op == "avg_pool3d" ? "must be "
                                                   : "must either be ";
@@ -42,15 +47,44 @@ std::string numbers_wanted(const std::string& op, const std::string& name, int d
               dims == 2 ? "two" : "three", " ints");
 }
 
+void check_max_of_lines_window(int64_t size, int64_t stride, int64_t padding, int64_t dilation) {
+  const char* const positive = " must be greater than zero, but got ";
+  DT_CHECK(size > 0, kRuntimeError, "kernel_size", positive, size);
+  DT_CHECK(stride > 0, kRuntimeError, "stride", positive, stride);
+  DT_CHECK(padding >= 0, kRuntimeError, "padding must be non-negative, but got ", padding);
+  DT_CHECK(padding <= size / 2, kRuntimeError,
+           "padding should be at most half of kernel size, but got padding=", padding,
+           " and kernel_size=", size);
+  DT_CHECK(dilation > 0, kRuntimeError, "dilation", positive, dilation);
+}
+
 }  // namespace
 
+void check_one_number(const char* name, IntList values) {
+  DT_CHECK(values.size() == 1, kRuntimeError, "argument '", name, "' should contain one int (got ",
+           values.size(), ")");
+}
+
 void check_pool_numbers(const char* op, const char* name, IntList values, int dims) {
+  if (dims == 1 && !is_max_of_lines(op)) return check_one_number(name, values);
   const int64_t n = values.size();
-  DT_CHECK(n == 1 || n == dims, kRuntimeError, name, " ", numbers_wanted(op, name, dims),
-           dims == 1 ? text(" but got size ", n) : "");
+  const bool is_stride = name == std::string("stride");
+  DT_CHECK(n == 1 || dims != 1, kRuntimeError, name, " must be ", is_stride ? "None, " : "",
+           "an int, list of ints", is_stride || name == std::string("padding") ? "," : "",
+           " or tuple of ints of size 1 but got size ", n);
+  DT_CHECK(n == 1 || n == dims, kRuntimeError, name, " ", numbers_wanted(op, name, dims));
+}
+
+void check_lines(const char* torch_op, const Tensor& input) {
+  DT_CHECK(input.ndim() == 2 || input.ndim() == 3, kRuntimeError,
+           "Expected 2 to 3 dimensions, but got ", input.ndim(),
+           "-dimensional tensor for argument #1 'self' (while checking arguments for ", torch_op,
+           ")");
 }
 
 void check_pool_rank(const char* op, int dims, const Tensor& input) {
+  if (dims == 1 && !is_max_of_lines(op))
+    return check_lines(op[0] == 'm' ? "max_pool1d" : "avg_pool1d", input);  // which it consists of
   if (input.ndim() == dims + 1 || input.ndim() == dims + 2) return;
   DT_CHECK(dims != 1, kRuntimeError, op,
            ": Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but "
@@ -64,7 +98,9 @@ void check_pool_divisor(std::optional<int64_t> divisor) {
   DT_CHECK(!divisor || *divisor != 0, kRuntimeError, "divisor must be not zero");
 }
 
-void check_pool_window(const PoolSettings& p) {
+void check_pool_window(const char* op, const PoolSettings& p) {
+  if (is_max_of_lines(op))
+    check_max_of_lines_window(p.size[0], p.stride[0], p.padding[0], p.dilation[0]);
   bool fits = true;
   for (int d = 0; d < p.dims(); ++d) {
     DT_CHECK(p.stride[d] != 0, kRuntimeError, "stride should not be zero");
@@ -87,14 +123,16 @@ void check_pool_window(const PoolSettings& p) {
            p.padding, " and kernel size ", p.size);
 }
 
-void check_max_pool(const Tensor& x, const Dims& sizes) {
-  check_sizes(x, sizes);
-  DT_CHECK(!is_bool(x.dtype()), kNotImplemented, "\"max_pool", x.ndim() == 5 ? 3 : 2,
-           "d\" not implemented for 'Bool'");
+void check_max_pool(const char* op, const Tensor& input, const Tensor& x, const Dims& sizes) {
+  check_sizes(op, input, x, sizes);
+  const char* const kernel = is_max_of_lines(op) ? "max_pool1d_impl"
+                             : x.ndim() == 5     ? "max_pool3d"
+                                                 : "max_pool2d";
+  DT_CHECK(!is_bool(x.dtype()), kNotImplemented, "\"", kernel, "\" not implemented for 'Bool'");
 }
 
-void check_avg_pool(const Tensor& x, const Dims& sizes) {
-  check_sizes(x, sizes);
+void check_avg_pool(const char* op, const Tensor& input, const Tensor& x, const Dims& sizes) {
+  check_sizes(op, input, x, sizes);
   check_floating(x, x.ndim() == 5 ? "avg_pool3d_out_frame" : "avg_pool2d");
 }
 

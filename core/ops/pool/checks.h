@@ -16,14 +16,17 @@ struct PoolSettings {
   int dims() const { return size.size(); }
 };
 
-// The numbers of a window; op is PyTorch's name.
+// op is the function's name.
+void check_one_number(const char* name, IntList values);
+void check_lines(const char* torch_op, const Tensor& input);
+// The numbers of a window.
 void check_pool_numbers(const char* op, const char* name, IntList values, int dims);
 void check_pool_rank(const char* op, int dims, const Tensor& input);
 void check_pool_divisor(std::optional<int64_t> divisor);
-void check_pool_window(const PoolSettings& p);
-// Of an input that has a batch; `sizes` are those of the result.
-void check_max_pool(const Tensor& x, const Dims& sizes);
-void check_avg_pool(const Tensor& x, const Dims& sizes);
+void check_pool_window(const char* op, const PoolSettings& p);
+// x is the input with a batch; `sizes` are those of the result.
+void check_max_pool(const char* op, const Tensor& input, const Tensor& x, const Dims& sizes);
+void check_avg_pool(const char* op, const Tensor& input, const Tensor& x, const Dims& sizes);
 // Whether lines, images or volumes become one number each: adaptive means are plain ones then.
 bool is_mean_of_all(const Dims& output_size);
 void check_adaptive_pool(const char* op, const char* kernel, int dims, bool is_max,

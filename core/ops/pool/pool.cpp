@@ -89,9 +89,9 @@ std::tuple<Tensor, Tensor> max_pool_batch(const Tensor& x, const PoolSettings& p
 std::tuple<Tensor, Tensor> max_pool(const char* op, const Tensor& input, const PoolSettings& p) {
   check_pool_rank(op, p.dims(), input);
   const Tensor x = with_batch(input, p.dims());
-  check_pool_window(p);
+  check_pool_window(op, p);
   const Pooling images = pooling_of_images(p);
-  check_max_pool(x, pooled_sizes(x, p, images));
+  check_max_pool(op, input, x, pooled_sizes(x, p, images));
   auto results = max_pool_batch(x, p, images);
   if (x.ndim() == input.ndim()) return results;
   const auto& [values, indices] = results;
@@ -103,9 +103,9 @@ Tensor avg_pool(const char* op, const Tensor& input, const PoolSettings& p, bool
   check_pool_rank(op, p.dims(), input);
   check_pool_divisor(divisor);
   const Tensor x = with_batch(input, p.dims());
-  check_pool_window(p);
+  check_pool_window(op, p);
   Pooling images = pooling_of_images(p);
-  check_avg_pool(x, pooled_sizes(x, p, images));
+  check_avg_pool(op, input, x, pooled_sizes(x, p, images));
   images.count_include_pad = count_include_pad;
   images.divisor = divisor.value_or(0);
   if (p.dims() == 3) return as_input(avg_pool_volumes(x, images, pooling_of_depth(p)), input);
@@ -168,15 +168,16 @@ Tensor max_unpool(const Tensor& input, const Tensor& indices, const PoolSettings
 std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& input, IntList kernel_size,
                                                    std::optional<IntList> stride, IntList padding,
                                                    IntList dilation, bool ceil_mode) {
-  return max_pool(
-      "max_pool1d", input,
-      pool_settings("max_pool1d", 1, kernel_size, stride, padding, dilation, ceil_mode));
+  const char* const op = "max_pool1d_with_indices";
+  return max_pool(op, input,
+                  pool_settings(op, 1, kernel_size, stride, padding, dilation, ceil_mode));
 }
 
 Tensor max_pool1d(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
                   IntList padding, IntList dilation, bool ceil_mode) {
+  const char* const op = "max_pool1d";
   const Tensor y = std::get<0>(
-      max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode));
+      max_pool(op, input, pool_settings(op, 1, kernel_size, stride, padding, dilation, ceil_mode)));
   if (needs_graph(input)) return y;
   return unsafe_view(contiguous(y), y.sizes());  // PyTorch has a kernel for that
 }

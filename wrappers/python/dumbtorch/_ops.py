@@ -3481,7 +3481,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
         return otherwise(error, multi_head_attention_forward, "multi_head_attention_forward", "query:tensor key:tensor value:tensor embed_dim_to_check:i64 num_heads:i64 in_proj_weight:tensor? in_proj_bias:tensor? bias_k:tensor? bias_v:tensor? add_zero_attn:bool dropout_p:f64 out_proj_weight:tensor out_proj_bias:tensor? training:bool key_padding_mask:tensor? need_weights:bool attn_mask:tensor? use_separate_proj_weight:bool q_proj_weight:tensor? k_proj_weight:tensor? v_proj_weight:tensor? static_k:tensor? static_v:tensor? average_attn_weights:bool is_causal:bool", query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training, key_padding_mask, need_weights, attn_mask, use_separate_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, static_k, static_v, average_attn_weights, is_causal)
     if status:
         raise fail()
-    return multi_head_attention_forward_result((wrap(out[0]), wrap(out[1]) if out[1] else None))
+    return wrap(out[0]), wrap(out[1]) if out[1] else None
 
 
 def autocast_begin(device_type, dtype=None, enabled=True, cache_enabled=None):
@@ -3734,6 +3734,19 @@ def autograd_is_reached(node):
         out = py_autograd_is_reached(node)
     except BAD_ARGUMENTS as error:
         return otherwise(error, autograd_is_reached, "autograd_is_reached", "node:i64", node)
+    if out < 0:
+        raise fail()
+    return out != 0
+
+
+def autograd_has_targets():
+    """Whether the backward that runs on this thread, or one around it, was asked for the
+    gradients of some tensors alone: by autograd_grad, or with inputs.
+    """
+    try:
+        out = py_autograd_has_targets()
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, autograd_has_targets, "autograd_has_targets", "")
     if out < 0:
         raise fail()
     return out != 0
@@ -7302,7 +7315,7 @@ def calculate_fan_in_and_fan_out(tensor):
         return otherwise(error, calculate_fan_in_and_fan_out, "calculate_fan_in_and_fan_out", "tensor:tensor", tensor)
     if status:
         raise fail()
-    return calculate_fan_in_and_fan_out_result((out[0], out[1]))
+    return out[0], out[1]
 
 
 def eye_(tensor):
@@ -13018,7 +13031,7 @@ def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation
         return otherwise(error, max_pool1d_with_indices, "max_pool1d_with_indices", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
     if status:
         raise fail()
-    return max_pool1d_with_indices_result((wrap(out[0]), wrap(out[1])))
+    return wrap(out[0]), wrap(out[1])
 
 
 def avg_pool1d(input=MISSING, kernel_size=MISSING, stride=None, padding=0, ceil_mode=False, count_include_pad=True, *, out=None, **names):
@@ -13102,7 +13115,7 @@ def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation
         return otherwise(error, max_pool2d_with_indices, "max_pool2d_with_indices", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
     if status:
         raise fail()
-    return max_pool2d_with_indices_result((wrap(out[0]), wrap(out[1])))
+    return wrap(out[0]), wrap(out[1])
 
 
 def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
@@ -13185,7 +13198,7 @@ def max_pool3d_with_indices(input, kernel_size, stride=None, padding=0, dilation
         return otherwise(error, max_pool3d_with_indices, "max_pool3d_with_indices", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
     if status:
         raise fail()
-    return max_pool3d_with_indices_result((wrap(out[0]), wrap(out[1])))
+    return wrap(out[0]), wrap(out[1])
 
 
 def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
@@ -13266,7 +13279,7 @@ def adaptive_max_pool1d_with_indices(input, output_size):
         return otherwise(error, adaptive_max_pool1d_with_indices, "adaptive_max_pool1d_with_indices", "input:tensor output_size:i64[1]", input, output_size)
     if status:
         raise fail()
-    return adaptive_max_pool1d_with_indices_result((wrap(out[0]), wrap(out[1])))
+    return wrap(out[0]), wrap(out[1])
 
 
 def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
@@ -13361,7 +13374,7 @@ def adaptive_max_pool2d_with_indices(input, output_size):
         return otherwise(error, adaptive_max_pool2d_with_indices, "adaptive_max_pool2d_with_indices", "input:tensor output_size:i64[1]", input, output_size)
     if status:
         raise fail()
-    return adaptive_max_pool2d_with_indices_result((wrap(out[0]), wrap(out[1])))
+    return wrap(out[0]), wrap(out[1])
 
 
 def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
@@ -13456,7 +13469,7 @@ def adaptive_max_pool3d_with_indices(input, output_size):
         return otherwise(error, adaptive_max_pool3d_with_indices, "adaptive_max_pool3d_with_indices", "input:tensor output_size:i64[1]", input, output_size)
     if status:
         raise fail()
-    return adaptive_max_pool3d_with_indices_result((wrap(out[0]), wrap(out[1])))
+    return wrap(out[0]), wrap(out[1])
 
 
 def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
@@ -13550,7 +13563,7 @@ def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, out
         return otherwise(error, fractional_max_pool2d_with_indices, "fractional_max_pool2d_with_indices", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples)
     if status:
         raise fail()
-    return fractional_max_pool2d_with_indices_result((wrap(out[0]), wrap(out[1])))
+    return wrap(out[0]), wrap(out[1])
 
 
 def fractional_max_pool3d(input, kernel_size, output_size=None, output_ratio=None, random_samples=None):
@@ -13600,7 +13613,7 @@ def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, out
         return otherwise(error, fractional_max_pool3d_with_indices, "fractional_max_pool3d_with_indices", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples)
     if status:
         raise fail()
-    return fractional_max_pool3d_with_indices_result((wrap(out[0]), wrap(out[1])))
+    return wrap(out[0]), wrap(out[1])
 
 
 def profiler_start(record_shapes=False, profile_memory=False, device_times=False, max_activities=4194304):
@@ -14314,7 +14327,7 @@ def lstm(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_laye
         return otherwise(error, lstm, "lstm", "input:tensor hx:tensor[]? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
     if status:
         raise fail()
-    return lstm_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
+    return wrap(out[0]), wrap(out[1]), wrap(out[2])
 
 
 def lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, *, out=None):
@@ -14354,7 +14367,7 @@ def lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, 
         return otherwise(error, lstm_packed, "lstm_packed", "data:tensor batch_sizes:tensor hx:tensor[]? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
     if status:
         raise fail()
-    return lstm_packed_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
+    return wrap(out[0]), wrap(out[1]), wrap(out[2])
 
 
 def gru(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_layers=MISSING, dropout=MISSING, train=MISSING, bidirectional=MISSING, batch_first=MISSING, *, out=None, **names):
@@ -14394,7 +14407,7 @@ def gru(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_layer
         return otherwise(error, gru, "gru", "input:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
     if status:
         raise fail()
-    return gru_result((wrap(out[0]), wrap(out[1])))
+    return wrap(out[0]), wrap(out[1])
 
 
 def gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, *, out=None):
@@ -14433,7 +14446,7 @@ def gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, t
         return otherwise(error, gru_packed, "gru_packed", "data:tensor batch_sizes:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
     if status:
         raise fail()
-    return gru_packed_result((wrap(out[0]), wrap(out[1])))
+    return wrap(out[0]), wrap(out[1])
 
 
 def rnn_tanh(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_layers=MISSING, dropout=MISSING, train=MISSING, bidirectional=MISSING, batch_first=MISSING, *, out=None, **names):
@@ -14472,7 +14485,7 @@ def rnn_tanh(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_
         return otherwise(error, rnn_tanh, "rnn_tanh", "input:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
     if status:
         raise fail()
-    return rnn_tanh_result((wrap(out[0]), wrap(out[1])))
+    return wrap(out[0]), wrap(out[1])
 
 
 def rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, *, out=None):
@@ -14511,7 +14524,7 @@ def rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropo
         return otherwise(error, rnn_tanh_packed, "rnn_tanh_packed", "data:tensor batch_sizes:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
     if status:
         raise fail()
-    return rnn_tanh_packed_result((wrap(out[0]), wrap(out[1])))
+    return wrap(out[0]), wrap(out[1])
 
 
 def rnn_relu(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_layers=MISSING, dropout=MISSING, train=MISSING, bidirectional=MISSING, batch_first=MISSING, *, out=None, **names):
@@ -14549,7 +14562,7 @@ def rnn_relu(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_
         return otherwise(error, rnn_relu, "rnn_relu", "input:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
     if status:
         raise fail()
-    return rnn_relu_result((wrap(out[0]), wrap(out[1])))
+    return wrap(out[0]), wrap(out[1])
 
 
 def rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, *, out=None):
@@ -14588,7 +14601,7 @@ def rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropo
         return otherwise(error, rnn_relu_packed, "rnn_relu_packed", "data:tensor batch_sizes:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
     if status:
         raise fail()
-    return rnn_relu_packed_result((wrap(out[0]), wrap(out[1])))
+    return wrap(out[0]), wrap(out[1])
 
 
 def lstm_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=None, b_hh=None, *, out=None, **names):
@@ -14617,7 +14630,7 @@ def lstm_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=None, 
         return otherwise(error, lstm_cell, "lstm_cell", "input:tensor hx:tensor[]? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh)
     if status:
         raise fail()
-    return lstm_cell_result((wrap(out[0]), wrap(out[1])))
+    return wrap(out[0]), wrap(out[1])
 
 
 def gru_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=None, b_hh=None, *, out=None, **names):
@@ -14815,7 +14828,7 @@ def pad_packed_sequence(data, batch_sizes, unsorted_indices=None, batch_first=Fa
         return otherwise(error, pad_packed_sequence, "pad_packed_sequence", "data:tensor batch_sizes:tensor unsorted_indices:tensor? batch_first:bool padding_value:scalar total_length:i64?", data, batch_sizes, unsorted_indices, batch_first, padding_value, total_length)
     if status:
         raise fail()
-    return pad_packed_sequence_result((wrap(out[0]), wrap(out[1])))
+    return wrap(out[0]), wrap(out[1])
 
 
 def unpack_sequence(data, batch_sizes, unsorted_indices=None):
@@ -15223,7 +15236,7 @@ def var_mean(input=MISSING, dim=None, *, correction=None, keepdim=False, out=Non
         return otherwise(error, var_mean, "var_mean", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim)
     if status:
         raise fail()
-    return var_mean_result((wrap(out[0]), wrap(out[1])))
+    return wrap(out[0]), wrap(out[1])
 
 
 def std_mean(input=MISSING, dim=None, *, correction=None, keepdim=False, out=None, **names):
@@ -15252,7 +15265,7 @@ def std_mean(input=MISSING, dim=None, *, correction=None, keepdim=False, out=Non
         return otherwise(error, std_mean, "std_mean", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim)
     if status:
         raise fail()
-    return std_mean_result((wrap(out[0]), wrap(out[1])))
+    return wrap(out[0]), wrap(out[1])
 
 
 def cov(input=MISSING, *, correction=1, fweights=None, aweights=None, out=None, **names):
@@ -15993,7 +16006,7 @@ def cartesian_prod(tensors, *, out=None):
         out = py_cartesian_prod(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, cartesian_prod, "cartesian_prod", "tensors:tensor[]", tensors)
-    return wrap_or(out, tensors[0])
+    return wrap_or(out, tensors[0] if tensors else None)
 
 
 def combinations(input=MISSING, r=2, with_replacement=False, *, out=None, **names):
@@ -16600,7 +16613,7 @@ def unique(input=MISSING, sorted=True, return_inverse=False, return_counts=False
         return otherwise(error, unique, "unique", "input:tensor sorted:bool return_inverse:bool return_counts:bool dim:i64?", input, sorted, return_inverse, return_counts, dim)
     if status:
         raise fail()
-    return unique_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
+    return wrap(out[0]), wrap(out[1]), wrap(out[2])
 
 
 def unique_consecutive(input=MISSING, return_inverse=False, return_counts=False, dim=None, *, out=None, **names):
@@ -16627,7 +16640,7 @@ def unique_consecutive(input=MISSING, return_inverse=False, return_counts=False,
         return otherwise(error, unique_consecutive, "unique_consecutive", "input:tensor return_inverse:bool return_counts:bool dim:i64?", input, return_inverse, return_counts, dim)
     if status:
         raise fail()
-    return unique_consecutive_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
+    return wrap(out[0]), wrap(out[1]), wrap(out[2])
 
 
 def searchsorted(sorted_sequence, input=MISSING, *, out_int32=False, right=False, side=None, sorter=None, out=None, **names):
@@ -21523,7 +21536,6 @@ class Hook(Handle):
 
 ELEMENTWISE = frozenset("neg neg_ abs abs_ sign sign_ floor floor_ ceil ceil_ round round_ trunc trunc_ exp exp_ log log_ log1p log1p_ sqrt sqrt_ rsqrt rsqrt_ square square_ reciprocal reciprocal_ sin sin_ cos cos_ tanh tanh_ erf erf_ sigmoid sigmoid_ relu relu_ leaky_relu leaky_relu_ elu elu_ softplus logsigmoid silu silu_ clamp_min clamp_min_ clamp_max clamp_max_ add add_ sub sub_ rsub mul mul_ true_divide true_divide_ maximum minimum hardsigmoid hardsigmoid_ hardswish hardswish_ hardshrink mish mish_ eq ne lt le gt ge isnan isinf isfinite logical_not logical_and logical_or logical_xor bitwise_and bitwise_and_ bitwise_or bitwise_or_ bitwise_xor bitwise_xor_ bitwise_left_shift bitwise_left_shift_ bitwise_right_shift bitwise_right_shift_ where tan tan_ asin asin_ acos acos_ atan atan_ sinh sinh_ cosh cosh_ asinh asinh_ acosh acosh_ atanh atanh_ atan2 atan2_ hypot hypot_ sinc sinc_ expm1 expm1_ exp2 exp2_ log2 log2_ log10 log10_ xlogy xlogy_ logaddexp logaddexp2 ldexp ldexp_ frac frac_ signbit copysign copysign_ gcd gcd_ lcm lcm_ fmax fmin erfc erfc_ erfcx erfinv erfinv_ ndtri lgamma lgamma_ digamma digamma_ zeta xlog1py".split())
 MAKERS = frozenset("scaled_dot_product_attention multi_head_attention_forward autograd_grad custom_function conv1d conv1d_padding conv_transpose1d conv2d conv2d_padding conv_transpose2d conv3d conv3d_padding conv_transpose3d empty empty_strided new_empty_strided zeros ones full arange linspace logspace eye scalar_tensor empty_like zeros_like ones_like full_like new_empty new_zeros new_ones new_full from_numbers from_bools from_ints clone read_idx archive_bytes load_npy linalg_cholesky linalg_cholesky_ex cholesky cholesky_solve cholesky_inverse linalg_lu_factor linalg_lu_factor_ex linalg_lu lu_unpack linalg_lu_solve lu_solve linalg_solve linalg_solve_ex linalg_solve_triangular triangular_solve linalg_inv inverse linalg_inv_ex linalg_det det linalg_slogdet slogdet logdet linalg_qr geqrf linalg_householder_product orgqr ormqr linalg_eigh linalg_eigvalsh linalg_svd linalg_svdvals svd linalg_pinv linalg_matrix_rank linalg_lstsq linalg_cond linalg_cond_named linalg_matrix_exp matrix_exp linalg_tensorinv linalg_tensorsolve rotary_embedding sinusoidal_embedding top_k_top_p_filtering sample_logits amp_unscale_ index index_put index_select index_add gather scatter scatter_add scatter_reduce index_reduce index_fill index_copy masked_scatter take take_along_dim put nonzero_static masked_select nonzero one_hot tril triu segment_reduce matmul mm bmm baddbmm addbmm mv addmv vdot dot addmm outer addr inner cross kron einsum tensordot tensordot_dims bilinear linalg_matmul matrix_power linalg_multi_dot chain_matmul trace linalg_cross linalg_vecdot linalg_vector_norm linalg_matrix_norm nuclear_norm linalg_norm cosine_similarity pairwise_distance dist cdist pdist renorm vander linalg_vander mse_loss l1_loss smooth_l1_loss huber_loss kl_div poisson_nll_loss gaussian_nll_loss soft_margin_loss hinge_embedding_loss margin_ranking_loss cosine_embedding_loss triplet_margin_loss multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss nll_loss ctc_loss cross_entropy linear_cross_entropy binary_cross_entropy binary_cross_entropy_with_logits linear linear_activation batch_norm batch_norm_relu layer_norm rms_norm group_norm instance_norm softmax log_softmax rrelu gumbel_softmax embedding embedding_bag fake_quantize_per_tensor_affine fake_quantize_per_channel_affine clip_grad_norm_ neg abs sign floor ceil round trunc exp log log1p sqrt rsqrt square reciprocal sin cos tanh erf sigmoid relu leaky_relu elu softplus logsigmoid silu gelu clamp_min clamp_max clamp add sub rsub mul true_divide div floor_divide remainder pow maximum minimum hardtanh relu6 hardsigmoid hardswish hardshrink softshrink tanhshrink threshold softsign selu celu mish glu prelu softmin eq ne lt le gt ge isnan isinf isfinite logical_not logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift bitwise_not where masked_fill tan asin acos atan sinh cosh asinh acosh atanh atan2 hypot sinc deg2rad rad2deg expm1 exp2 log2 log10 logit xlogy logaddexp logaddexp2 float_power ldexp frac round_decimals signbit copysign fmod gcd lcm heaviside fmax fmin nan_to_num isposinf isneginf isreal lerp addcmul addcdiv max_pool1d max_pool1d_with_indices avg_pool1d max_pool2d max_pool2d_with_indices avg_pool2d max_pool3d max_pool3d_with_indices avg_pool3d adaptive_avg_pool1d adaptive_max_pool1d adaptive_max_pool1d_with_indices lp_pool1d max_unpool1d adaptive_avg_pool2d adaptive_max_pool2d adaptive_max_pool2d_with_indices lp_pool2d max_unpool2d adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool3d_with_indices lp_pool3d max_unpool3d fractional_max_pool2d fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices rand randn randint randperm rand_like randn_like randint_like bernoulli bernoulli_p multinomial poisson binomial stochastic_round lstm lstm_packed gru gru_packed rnn_tanh rnn_tanh_packed rnn_relu rnn_relu_packed lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell pad_sequence unpad_sequence pack_padded_sequence pack_sequence pad_packed_sequence unpack_sequence sum mean nansum nanmean count_nonzero prod max max_dim min min_dim amax amin aminmax argmax argmin var std var_mean std_mean cov corrcoef norm any all logsumexp cumsum cumprod logcumsumexp diff gradient gradient_at trapezoid cumulative_trapezoid isclose pad constant_pad_nd roll rot90 fliplr flipud tile repeat_interleave diag diag_embed diagflat block_diag hstack vstack dstack column_stack unravel_index combinations tril_indices triu_indices select_scatter slice_scatter diagonal_scatter as_strided_scatter im2col fold pixel_shuffle pixel_unshuffle channel_shuffle sort argsort msort topk kthvalue median median_dim nanmedian nanmedian_dim mode quantile nanquantile cummax cummin unique unique_consecutive searchsorted bucketize isin bincount histc histogram erfc erfcx erfinv ndtri ndtr log_ndtr lgamma digamma zeta polygamma mvlgamma i0 i0e i1 i1e bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1 spherical_bessel_j0 airy_ai igamma gammainc igammac gammaincc chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p entr xlog1py frexp nextafter out_finish view_dtype cat stack repeat narrow_copy flip interpolate interpolate_aligned grid_sample affine_grid ger absolute negative sgn fix arcsin arccos arctan arctan2 arcsinh arccosh arctanh subtract multiply divide clip greater greater_equal less less_equal not_equal trapz concat concatenate row_stack argwhere".split())
-multi_head_attention_forward_result = result_type("multi_head_attention_forward", "output weights")
 load_safetensors_bytes_result = result_type("load_safetensors_bytes", "names tensors")
 load_safetensors_result = result_type("load_safetensors", "names tensors")
 load_checkpoint_result = result_type("load_checkpoint", "names tensors")
@@ -21552,37 +21564,16 @@ linalg_svd_result = result_type("linalg_svd", "U S Vh")
 svd_result = result_type("svd", "U S V")
 linalg_lstsq_result = result_type("linalg_lstsq", "solution residuals rank singular_values")
 kv_cache_update_result = result_type("kv_cache_update", "keys values")
-calculate_fan_in_and_fan_out_result = result_type("calculate_fan_in_and_fan_out", "fan_in fan_out")
 module_named_parameters_result = result_type("module_named_parameters", "names tensors")
 module_named_buffers_result = result_type("module_named_buffers", "names tensors")
 module_state_dict_result = result_type("module_state_dict", "names tensors")
 optimizer_state_dict_result = result_type("optimizer_state_dict", "names tensors")
-max_pool1d_with_indices_result = result_type("max_pool1d_with_indices", "values indices")
-max_pool2d_with_indices_result = result_type("max_pool2d_with_indices", "values indices")
-max_pool3d_with_indices_result = result_type("max_pool3d_with_indices", "values indices")
-adaptive_max_pool1d_with_indices_result = result_type("adaptive_max_pool1d_with_indices", "values indices")
-adaptive_max_pool2d_with_indices_result = result_type("adaptive_max_pool2d_with_indices", "values indices")
-adaptive_max_pool3d_with_indices_result = result_type("adaptive_max_pool3d_with_indices", "values indices")
-fractional_max_pool2d_with_indices_result = result_type("fractional_max_pool2d_with_indices", "values indices")
-fractional_max_pool3d_with_indices_result = result_type("fractional_max_pool3d_with_indices", "values indices")
 profiler_activities_result = result_type("profiler_activities", "names shapes numbers")
-lstm_result = result_type("lstm", "output h_n c_n")
-lstm_packed_result = result_type("lstm_packed", "output h_n c_n")
-gru_result = result_type("gru", "output h_n")
-gru_packed_result = result_type("gru_packed", "output h_n")
-rnn_tanh_result = result_type("rnn_tanh", "output h_n")
-rnn_tanh_packed_result = result_type("rnn_tanh_packed", "output h_n")
-rnn_relu_result = result_type("rnn_relu", "output h_n")
-rnn_relu_packed_result = result_type("rnn_relu_packed", "output h_n")
-lstm_cell_result = result_type("lstm_cell", "h c")
 pack_padded_sequence_result = result_type("pack_padded_sequence", "data batch_sizes sorted_indices unsorted_indices")
 pack_sequence_result = result_type("pack_sequence", "data batch_sizes sorted_indices unsorted_indices")
-pad_packed_sequence_result = result_type("pad_packed_sequence", "padded lengths")
 max_dim_result = result_type("max", "values indices")
 min_dim_result = result_type("min", "values indices")
 aminmax_result = result_type("aminmax", "min max")
-var_mean_result = result_type("var_mean", "var mean")
-std_mean_result = result_type("std_mean", "std mean")
 sort_result = result_type("sort", "values indices")
 topk_result = result_type("topk", "values indices")
 kthvalue_result = result_type("kthvalue", "values indices")
@@ -21591,8 +21582,6 @@ nanmedian_dim_result = result_type("nanmedian", "values indices")
 mode_result = result_type("mode", "values indices")
 cummax_result = result_type("cummax", "values indices")
 cummin_result = result_type("cummin", "values indices")
-unique_result = result_type("unique", "output inverse_indices counts")
-unique_consecutive_result = result_type("unique_consecutive", "output inverse_indices counts")
 histogram_result = result_type("histogram", "hist bin_edges")
 frexp_result = result_type("frexp", "mantissa exponent")
 memory_stats_result = result_type("memory_stats", "allocated reserved peak")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
+from operator import index
 
 from .. import _grouped, _missing, _ops, _overloads, _reductions
 from .._runtime import is_index, reduction_of
@@ -115,10 +116,10 @@ def fractional_max_pool3d(
 def _sizes(input, output_size, dims):
     """The output's sizes; None stands for the input's."""
     is_list = isinstance(output_size, (tuple, list))
-    sizes = list(output_size) if is_list else [output_size] * dims
+    sizes = list(output_size) if is_list else [index(output_size)] * dims
     if not isinstance(input, TensorBase):
         return sizes  # the function itself refuses the input
-    if is_list and dims > 1 and input.ndim <= len(sizes):
+    if is_list and input.ndim <= len(sizes):
         raise ValueError(f"Input dimension should be at least {len(sizes) + 1}")
     if len(sizes) != dims:
         raise RuntimeError(f"output_size must be {dims}")
@@ -151,14 +152,14 @@ def _output_padding(input, output_size, given, stride, padding, kernel_size, dil
 
 
 def adaptive_avg_pool1d(input, output_size):
-    """Mean of windows that are as equal as can be; None keeps a size."""
-    return _ops.adaptive_avg_pool1d(input, _sizes(input, output_size, 1))
+    """Mean of windows that are as equal as can be."""
+    return _ops.adaptive_avg_pool1d(input, output_size)
 
 
 def adaptive_max_pool1d(input, output_size, return_indices=False):
-    """Maximum of windows that are as equal as can be, and where it is; None keeps a size."""
+    """Maximum of windows that are as equal as can be, and where it is."""
     function = _ops.adaptive_max_pool1d_with_indices if return_indices else _ops.adaptive_max_pool1d
-    return function(input, _sizes(input, output_size, 1))
+    return function(input, output_size)
 
 
 def adaptive_avg_pool2d(input, output_size):

@@ -16,7 +16,7 @@ from ..amp.autocast_mode import (
 )
 from ..autograd import backward
 from ..autograd.function import Function, once_differentiable
-from ..autograd.grad_mode import enable_grad, no_grad
+from ..autograd.grad_mode import enable_grad
 from ..autograd.graph import saved_tensors_hooks
 from ..random import fork_rng, get_rng_state, set_rng_state
 from ._pytree import tree_flatten, tree_unflatten
@@ -24,8 +24,8 @@ from ._pytree import tree_flatten, tree_unflatten
 __getattr__ = _missing.getattr_of(__name__)
 
 __all__ = [
-    "CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_debug_enabled",
-    "set_checkpoint_early_stop",
+    "CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential", "noop_context_fn",
+    "set_checkpoint_debug_enabled", "set_checkpoint_early_stop",
 ]  # fmt: skip
 
 
@@ -89,17 +89,55 @@ class _Again(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, *grads):
-        inputs = tuple(
-            _ops.tensor_requires_grad_(_ops.detach(x), x.requires_grad) for x in ctx.saved_tensors
-        )
-        with enable_grad():
-            outputs = _tensors(tree_flatten(ctx.call(inputs))[0])
+        inputs, out = _made_again(ctx.call, ctx.saved_tensors)
+        outputs = _tensors(tree_flatten(out)[0])
         pairs = [
             (y, g) for y, g in zip(outputs, grads, strict=True) if y.requires_grad and g is not None
         ]
         if pairs:
             backward(*map(list, zip(*pairs, strict=True)))
         return None, None, None, None, *(x.grad for x in inputs)
+
+
+class CheckpointFunction(Function):
+    """The older way: the call is made without a graph, and what it gives requires grad whatever it did."""
+
+    @staticmethod
+    def forward(ctx, run_function, preserve_rng_state, *args):
+        if not any(x.requires_grad for x in _tensors(args)):
+            warn_each("None of the inputs have requires_grad=True. Gradients will be None")
+        told = {"keeps_random_state": preserve_rng_state}
+        ctx.call = _Call(run_function, args, {}, nullcontext(), **told)
+        ctx.save_for_backward(*_tensors(args))
+        return run_function(*args)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        if _ops.autograd_has_targets():
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+                "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "
+                ".backward() without passing the `inputs` argument."
+            )
+        inputs, outputs = _made_again(ctx.call.again_of, ctx.saved_tensors)
+        outputs = (outputs,) if isinstance(outputs, TensorBase) else outputs
+        pairs = [
+            (y, g) for y, g in zip(outputs, grads, strict=True)
+            if isinstance(y, TensorBase) and y.requires_grad
+        ]  # fmt: skip
+        if not pairs:
+            raise RuntimeError(
+                "none of output has requires_grad=True, this checkpoint() is not necessary"
+            )
+        backward(*map(list, zip(*pairs, strict=True)))
+        return None, None, *(None if x is None else x.grad for x in ctx.call.in_place_of(inputs))
+
+
+def _made_again(call, saved) -> tuple:
+    """Leaves that stand for the inputs of a call, and what it makes of them."""
+    inputs = [_ops.tensor_requires_grad_(_ops.detach(x), x.requires_grad) for x in saved]
+    with enable_grad():
+        return inputs, call(inputs)
 
 
 class _Call:
@@ -114,10 +152,18 @@ class _Call:
         self.regions, self.in_backward = _regions(), in_backward
         self.states = _random_states() if keeps_random_state else None
 
-    def of(self, tensors):
-        given = list(self.arguments)
-        for i, x in zip(self.places, tensors, strict=True):
+    def in_place_of(self, values) -> list:
+        """A value for each argument that is a tensor, None for others."""
+        given = [None] * len(self.arguments)
+        for i, x in zip(self.places, values, strict=True):
             given[i] = x
+        return given
+
+    def of(self, tensors):
+        given = [
+            a if x is None else x
+            for a, x in zip(self.arguments, self.in_place_of(tensors), strict=True)
+        ]
         named = dict(zip(self.names, given[self.count :], strict=True))
         return self.function(*given[: self.count], **named)
 
@@ -183,8 +229,8 @@ def checkpoint(
     backward. It may return tensors in lists, tuples and dicts, among other things.
 
     With use_reentrant=False its inputs need not require grad, and that the call in backward saves tensors of other
-    sizes than the first is an error. The gradients of what the function uses besides its arguments, such as
-    parameters, go to their .grad: backward() finds them, and autograd.grad does not.
+    sizes than the first is an error; with True the first is made without a graph. The gradients of what the function
+    uses besides its arguments, such as parameters, go to their .grad: backward() finds them, autograd.grad does not.
     """
     if use_reentrant is None:
         future = "Starting in PyTorch 2.9, calling checkpoint without use_reentrant will raise an exception."
@@ -192,11 +238,8 @@ def checkpoint(
         use_reentrant = True
     if use_reentrant:
         _check_reentrant(kwargs, context_fn, debug)
-        if not any(x.requires_grad for x in _tensors(args)):
-            warn_each("None of the inputs have requires_grad=True. Gradients will be None")
-            with no_grad():
-                return function(*args)
-    elif determinism_check not in ("default", "none"):
+        return CheckpointFunction.apply(function, preserve_rng_state, *args)
+    if determinism_check not in ("default", "none"):
         raise ValueError(
             f"determinism_check should be one of ['default', 'none'], but got {determinism_check}"
         )
@@ -204,7 +247,7 @@ def checkpoint(
     if not _ops.is_grad_enabled():
         return function(*args, **kwargs)
     told = {"keeps_random_state": preserve_rng_state}
-    if use_reentrant or determinism_check == "none":
+    if determinism_check == "none":
         call = _Call(function, args, kwargs, again, **told)
     else:
         call = _CheckedCall(function, args, kwargs, again, early_stop=early_stop, **told)
@@ -258,7 +301,7 @@ def checkpoint_sequential(
 
 
 def _check_reentrant(kwargs: dict, context_fn, debug) -> None:
-    """What PyTorch's older way refuses, though there is one way here."""
+    """What the older way refuses."""
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     if context_fn is not noop_context_fn or debug is not False:
