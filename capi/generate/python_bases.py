@@ -15,6 +15,7 @@ class Printed(NamedTuple):
     row: str
     parts: str  # which methods: the layers have those that are not the same
     doc: str
+    keeps: str = ""  # an argument of its constructor, where this does nothing else
 
 
 PRINTED = {
@@ -50,7 +51,8 @@ PRINTED = {
         "Module", "LPPool1d", "__init__ extra_repr", "What the layers LPPool have in common."
     ),
     "_ConstantPadNd": Printed(
-        "Module", "ConstantPad1d", "forward extra_repr", "What the layers ConstantPad have in common."
+        "Module", "ConstantPad1d", "forward extra_repr", "What the layers ConstantPad have in common.",
+        keeps="value",
     ),
     "_ReflectionPadNd": Printed(
         "Module", "ReflectionPad1d", "forward extra_repr", "What the layers ReflectionPad have in common."
@@ -93,7 +95,8 @@ _BASES = (
     ("NLLLoss|BCELoss|CrossEntropyLoss|MultiLabelSoftMarginLoss|MultiMarginLoss", "_WeightedLoss", ""),
     (r"\w+Loss", "_Loss", ""),
     (r"(MaxPool|MaxUnpool|AvgPool|LPPool|AdaptiveAvgPool|AdaptiveMaxPool)\dd", r"_\1Nd", ""),
-    (r"((Constant|Reflection|Replication|Circular)Pad)\dd", r"_\1Nd", ""),
+    (r"ConstantPad\dd", "_ConstantPadNd", "value"),
+    (r"((Reflection|Replication|Circular)Pad)\dd", r"_\1Nd", ""),
     # Those that are another layer with settings of their own have its forward.
     (r"ZeroPad(\dd)", r"ConstantPad\1", "padding, 0.0"),
     ("ReLU6", "Hardtanh", "0.0, 6.0, inplace"),

@@ -99,6 +99,9 @@ class _Functional(expr.Printer):
 def _base_class(schema: Schema, name: str, printed: python_bases.Printed) -> str:
     methods = _methods(schema, schema.layers[printed.row], printed.base)
     parts = [methods[part] for part in printed.parts.split() if part in methods]
+    if kept := printed.keeps:
+        lines = ["super().__init__()", f"self.{kept} = {kept}"]
+        parts.insert(0, [f"def __init__(self, {kept}):", *indented(lines)])
     head = [f"class {name}({printed.base}):", f'{INDENT}"""{printed.doc}"""']
     return "\n".join([*head, *(line for part in parts for line in ("", *indented(part)))])
 

@@ -102,3 +102,14 @@ def test_in_place(name):
         out = function(y, 0.5, True)
         assert out.tolist() == wanted.tolist()
     assert y.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("reduction", ["mean", None, 1.0])
+def test_reductions_are_numbers(reduction, torch):
+    x, lengths = [[0.0, 0.0]] * 3, [3]
+    for t in (dt, torch):
+        given = t.tensor(x)[:, None].log_softmax(2), t.tensor([[1]]), lengths, [1]
+        with pytest.raises(TypeError):
+            t.ctc_loss(*given, 0, reduction)
+        with pytest.raises(TypeError):
+            t.kl_div(t.ones(2), t.ones(2), reduction)

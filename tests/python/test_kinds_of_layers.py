@@ -188,3 +188,16 @@ def test_instance_norms_of_programs(both, same):
         return m(x), m(x[0])
 
     same(*both(run))
+
+
+def test_margins_of_ones_own(both, same):
+    def run(t):
+        class Margin(t.nn.modules.padding._ConstantPadNd):
+            def __init__(self, padding, value):
+                super().__init__(value)
+                self.padding = padding
+
+        layer = Margin((1, 2), 2.0)
+        return layer(t.ones(2, 2)), repr(layer), repr(t.nn.ConstantPad1d(1, 3))
+
+    same(*both(run))

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from . import _ops
 from ._functions import broadcast_shapes
+from ._runtime import is_index
 from .nn import functional
 
 
 def _word(number, words: tuple, what: str) -> str:
     """What a number stands for; PyTorch takes some that stand for nothing."""
+    if not is_index(number):
+        raise TypeError(f"argument '{what}' must be int, not {type(number).__name__}")
     if number not in range(len(words)):
         raise ValueError(f"{number} is not a valid value for {what}")
     return words[number]

@@ -595,6 +595,5 @@ Tensor.data = Tensor.data.getter(TensorBase._without_graph)
 for _name, _function in _ops.PROPERTIES.items():
     if not hasattr(Tensor, _name):
         setattr(Tensor, _name, property(_function))
-Tensor.real = Tensor.real.setter(lambda x, value: _indexing.put(x, ..., value))
 
 __all__ = ["Tensor", "wrap"]

@@ -268,8 +268,12 @@ class TensorNames(TensorBase):
 
     @property
     def real(self):
-        """The tensor itself."""
+        """The tensor itself, which an assignment writes."""
         return self
+
+    @real.setter
+    def real(self, value) -> None:
+        self[...] = value
 
     @property
     def imag(self):

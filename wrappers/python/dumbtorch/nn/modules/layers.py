@@ -177,6 +177,10 @@ class _LPPoolNd(Module):
 class _ConstantPadNd(Module):
     """What the layers ConstantPad have in common."""
 
+    def __init__(self, value):
+        super().__init__()
+        self.value = value
+
     def forward(self, input):
         return _ops.pad(input, self.padding, "constant", self.value)
 
@@ -2771,10 +2775,9 @@ class ConstantPad1d(_ConstantPadNd):
     """
 
     def __init__(self, padding, value):
-        super().__init__()
         padding = int_tuple(padding, 2)
+        super().__init__(value)
         self.padding = padding
-        self.value = value
 
 
 class ConstantPad2d(_ConstantPadNd):
@@ -2786,10 +2789,9 @@ class ConstantPad2d(_ConstantPadNd):
     """
 
     def __init__(self, padding, value):
-        super().__init__()
         padding = int_tuple(padding, 4)
+        super().__init__(value)
         self.padding = padding
-        self.value = value
 
 
 class ConstantPad3d(_ConstantPadNd):
@@ -2801,10 +2803,9 @@ class ConstantPad3d(_ConstantPadNd):
     """
 
     def __init__(self, padding, value):
-        super().__init__()
         padding = int_tuple(padding, 6)
+        super().__init__(value)
         self.padding = padding
-        self.value = value
 
 
 class ReflectionPad1d(_ReflectionPadNd):
