@@ -290,3 +290,13 @@ def test_what_no_index_reaches_is_not_touched(both, same, write, dtype):
     same(*both(run))
     is_widened = dtype == "bfloat16" and "reduce" in write
     assert is_widened or "copy" not in written
+
+
+@pytest.mark.parametrize(
+    "text", ["x[:, 1] = t.ones(2)", "x[:] = t.ones(2, 3)", "x[...] = t.ones(4)", "x[1:, 0] = t.ones(3)", "x[0] = 'a'"]
+)  # fmt: skip
+def test_values_that_do_not_fit(text, refusals):
+    mine, theirs = refusals(
+        lambda t: exec(text, {"t": t, "x": t.zeros(3, 3)}), RuntimeError, TypeError
+    )
+    assert (mine[0], mine[1].removeprefix("expand: ")) == theirs

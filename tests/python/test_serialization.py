@@ -509,3 +509,11 @@ def test_shared_containers_end(tmp_path):
     (tmp_path / "y.pt").write_bytes(checkpoint(b"\x80\2]q\0h\0a."))  # that contains itself
     with pytest.raises(OSError, match="more than 100 deep"):
         _ops.checkpoint_names(str(tmp_path / "y.pt"))
+
+
+def test_files_that_cannot_be(refusals, tmp_path):
+    (tmp_path / "empty").touch()
+    mine, theirs = refusals(lambda t: t.load(tmp_path / "empty"), EOFError)
+    assert mine[0] is theirs[0]
+    mine, theirs = refusals(lambda t: t.save(1, tmp_path / "none" / "x.pt"), RuntimeError)
+    assert mine == theirs

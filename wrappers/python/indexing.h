@@ -132,9 +132,8 @@ static int slot_put(PyObject* self, PyObject* index, PyObject* value) {
   status = operand.handle ? dt_copy_(place.handle, operand.handle, 0)
                           : dt_fill_(place.handle, NULL, operand.kind, operand.i, operand.f);
   Py_END_ALLOW_THREADS;
-  if (status) raise_last_error();
   leave(&place);
-  return status ? -1 : 0;
+  return status ? put_by_python(self, index, value) : 0;
 }
 
 /* The same for C code that takes a tensor for a sequence. */

@@ -51,7 +51,8 @@ def put(x, index, value) -> None:
         if is_number:
             _ops.fill_(view, value)
         else:
-            _ops.copy_(view, _without_leading_ones(value, view.ndim))
+            value = _without_leading_ones(value, view.ndim)
+            _ops.copy_(view, value if value.shape == view.shape else _ops.expand(value, view.shape))
         return
     if is_number and len(indices) == 1 and indices[0].dtype is bool_:
         _ops.masked_fill_(view, _mask_like(indices[0], view), value)
@@ -218,7 +219,7 @@ def _value(value, x):
         return tensor(value, dtype=x.dtype)
     try:
         out = as_tensor(value)
-    except RuntimeError:
+    except (RuntimeError, TypeError):
         kind = type(value).__name__
         raise TypeError(f"can't assign a {kind} to a {x.type()}") from None
     return out.item() if out.ndim == 0 else out

@@ -97,6 +97,9 @@ def save(
             "expected 'f' to be string, path, or a file-like object with a 'write' attribute"
         )
     path = os.fsdecode(f)
+    parent = os.path.dirname(path)
+    if parent and not os.path.isdir(parent):
+        raise RuntimeError(f"Parent directory {parent} does not exist.")
     if _is_special(path):
         with open(path, "wb") as file:
             _write_archive(file, names, records)
@@ -241,6 +244,8 @@ def _load_legacy(content: bytes, read, restore):
     """Files of PyTorch before 1.6: pickles one after the other, then the storages."""
     from pickle import UnpicklingError
 
+    if not content:
+        raise EOFError("load: the file is empty")
     if content[:4] != b"\x80\2\x8a\n":  # a pickle that begins with a long of ten bytes
         raise UnpicklingError("load: Invalid magic number; corrupt file?")
     storages = {}
