@@ -269,3 +269,25 @@ def test_missing_names_are_told(name):
     with pytest.raises(AttributeError, match="has no attribute 'foo'") as caught:
         module.foo  # noqa: B018
     assert internal or "docs/coverage.md" in str(caught.value) or name == "dumbtorch.sparse"
+
+
+def test_what_is_shown_of_groups_and_modes(both):
+    def run(t):
+        x, y = (t.nn.Parameter(t.ones(1)) for _ in "xy")
+        groups = t.optim.SGD([{"params": [x], "lr": 3}, {"params": y}], lr=0.1, momentum=0.9)
+        shown = repr(t.set_grad_enabled(True)).partition(".")[2]
+        return repr(groups), repr(t.optim.Adam([x])), shown
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+def test_names_that_warn_or_refuse(both, refusals):
+    def run(t):
+        with pytest.warns(Warning, match="renamed"):
+            return t.utils.data.ConcatDataset([range(3), range(5)]).cummulative_sizes
+
+    mine, theirs = both(run)
+    assert mine == theirs
+    mine, theirs = refusals(lambda t: t.ones(1).is_coalesced(), RuntimeError)
+    assert mine == theirs

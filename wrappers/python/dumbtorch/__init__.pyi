@@ -172,6 +172,7 @@ from . import models as models
 from . import multiprocessing as multiprocessing
 from . import onnx as onnx
 from . import optim as optim
+from . import overrides as overrides
 from . import profiler as profiler
 from . import quasirandom as quasirandom
 from . import return_types as return_types

@@ -55,7 +55,11 @@ class TensorNames(TensorBase):
         """Whether the memory is that of share_memory_, or a GPU's."""
         return self.is_cuda or self.untyped_storage().data_ptr() in _shared
 
-    is_distributed = is_coalesced = is_inference
+    is_distributed = is_inference
+
+    def is_coalesced(self) -> bool:
+        """Of sparse tensors."""
+        raise RuntimeError("is_coalesced expected sparse coordinate tensor layout but got Strided")
 
     def is_signed(self) -> bool:
         return self.dtype.is_signed

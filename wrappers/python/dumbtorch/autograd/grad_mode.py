@@ -119,6 +119,9 @@ class set_grad_enabled(_GradMode):
     def __enter__(self):
         return self
 
+    def __repr__(self):
+        return f"{self.__module__}.{type(self).__name__}(mode={self._mode})"
+
     def __call__(self, function):
         lib.py_set_grad_enabled(self._before.pop())  # a decorator sets nothing by itself
         return super().__call__(function)

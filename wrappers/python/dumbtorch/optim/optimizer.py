@@ -430,12 +430,12 @@ class Optimizer:
         return _ops.copy_(_ops.empty_like(p, dtype=dtype), value)
 
     def __repr__(self):
-        lines = []
+        groups = []
         for i, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {i}")
             settings = sorted(name for name in group if name != "params")
-            lines += [f"    {name}: {group[name]}" for name in settings]
-        return f"{type(self).__name__} (\n" + "\n".join(lines) + "\n)"
+            shown = "".join(f"    {name}: {group[name]}\n" for name in settings)
+            groups.append(f"\nParameter Group {i}\n{shown}")
+        return f"{type(self).__name__} ({''.join(groups)})"
 
 
 def check_one_rate(lr) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import warnings
 from types import GenericAlias
 
 from ... import _ops
@@ -134,6 +135,16 @@ class ConcatDataset(Dataset):
         if any(isinstance(d, IterableDataset) for d in self.datasets):
             raise AssertionError("ConcatDataset does not support IterableDataset")
         self.cumulative_sizes = list(itertools.accumulate(len(d) for d in self.datasets))
+
+    @property
+    def cummulative_sizes(self) -> list:
+        """The old name of cumulative_sizes."""
+        warnings.warn(
+            "cummulative_sizes attribute is renamed to cumulative_sizes",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.cumulative_sizes
 
     def __len__(self):
         return self.cumulative_sizes[-1]
