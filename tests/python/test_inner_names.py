@@ -98,3 +98,58 @@ def test_states_of_generators_without_a_gpu(both):
     assert ours == theirs
     with pytest.raises(RuntimeError, match="'cuda:0' is not available"):
         dt.cuda.get_rng_state()
+
+
+@pytest.mark.parametrize("kind", ["self", "memory", "each"])
+@pytest.mark.parametrize("has_bias", [True, False])
+def test_projections(kind, has_bias, both, same):
+    def run(t):
+        F = t.nn.functional
+        x = (t.arange(24.0).reshape(3, 2, 4) / 24).requires_grad_()
+        y, z = x * 2, x.cos()
+        q, k, v = {"self": (x, x, x), "memory": (x, y, y), "each": (x, y, z)}[kind]
+        w, b = t.arange(48.0).reshape(12, 4).sin(), t.arange(12.0) if has_bias else None
+        packed = F._in_projection_packed(q, k, v, w, b)
+        biases = b.chunk(3) if has_bias else ()
+        apart = F._in_projection(q, k, v, *w.chunk(3), *biases)
+        (packed[0] * packed[1] + packed[2] + sum(apart)).sum().backward()
+        return packed, apart, [p.is_contiguous() for p in packed], x.grad
+
+    same(*both(run))
+
+
+def test_projections_that_do_not_fit(refusals):
+    def run(t):
+        x, w = t.ones(2, 3), t.ones(3, 3)
+        t.nn.functional._in_projection(x, x, x, w, t.ones(3, 4), w)
+
+    mine, theirs = refusals(run, AssertionError)
+    assert mine == theirs
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "F._canonical_mask(None, 'a', None, 'b', t.float32)",
+        "F._canonical_mask(m, 'a', None, 'b', t.float32)",
+        "F._canonical_mask(m, 'a', F._none_or_dtype(m), '', t.float64)",
+        "F._canonical_mask(m, 'a', t.float32, 'b', t.float64)",
+        "F._canonical_mask(m, 'a', t.float32, 'b', t.float64, False)",
+        "F._canonical_mask(m.float(), 'a', t.float32, 'b', t.float64)",
+        "F._canonical_mask(m.long(), 'a', None, 'b', t.float64)",
+        "F._none_or_dtype(None)",
+        "F._none_or_dtype(3)",
+    ],
+)
+def test_masks_that_are_added(text, both, same):
+    def run(t):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            try:
+                given = {"t": t, "F": t.nn.functional, "m": t.tensor([True, False])}
+                made = eval(text, given)
+            except (AssertionError, RuntimeError) as error:
+                made = type(error), str(error)
+        return made, [str(s.message) for s in seen]
+
+    same(*both(run))

@@ -10,6 +10,7 @@ from .. import _grouped, _missing, _ops, _overloads, _reductions
 from .._runtime import is_index, reduction_of
 from .._tensor_type import TensorBase, into
 from .._warning import warn_each
+from ._parts import _canonical_mask, _in_projection, _in_projection_packed, _none_or_dtype  # noqa: F401
 
 __getattr__ = _missing.getattr_of(__name__)
 
