@@ -52,6 +52,11 @@ def storage(x) -> int:
     return x.untyped_storage().data_ptr()
 
 
+def strides(x) -> tuple:
+    """Those of a tensor, or of every entry of a batch."""
+    return strides(x.value)[1:] if is_batch(x) else x.stride()
+
+
 def of_each(function, x):
     """What a function says of each entry, where it says the same of all."""
     found = [function(entry(x, i)) for i in range(x.value.shape[0])]

@@ -11,6 +11,7 @@ import threading
 from contextlib import contextmanager
 
 from . import _missing, _ops
+from ._batching import strides
 from ._functional_call import functional_call
 from ._tensor_type import TensorBase
 from ._vmap import check_randomness, vmap
@@ -443,13 +444,13 @@ def _jacobian(name: str, func, argnums, has_aux: bool, derivatives):
     return call
 
 
-def _stacked(parts: list, strides: tuple):
-    """Tensors of one size along a new first dimension. Each lies in memory in the order that strides are of."""
-    order = sorted(range(len(strides)), key=lambda d: -strides[d])
-    if 0 in strides or order == [*range(len(strides))]:
+def _stacked(parts: list, like: tuple):
+    """Tensors of one size along a new first dimension. Each lies in memory in the order that these strides are of."""
+    order = sorted(range(len(like)), key=lambda d: -like[d])
+    if 0 in like or order == [*range(len(like))]:
         return _ops.stack(parts, 0)
     ordered = _ops.stack([_ops.permute(x, order) for x in parts], 0)
-    return _ops.permute(ordered, (0, *(1 + order.index(d) for d in range(len(strides)))))
+    return _ops.permute(ordered, (0, *(1 + order.index(d) for d in range(len(like)))))
 
 
 def _rows(made: _Call, y) -> list:
@@ -457,7 +458,7 @@ def _rows(made: _Call, y) -> list:
     elements = _ops.unbind(_ops.reshape(y, (-1,)), 0)
     rows = [made.gradients([element], [None], keep_graph=True) for element in elements]
     return [
-        _ops.reshape(_stacked([row[i] for row in rows], rows[0][i].stride()), y.shape + x.shape)
+        _ops.reshape(_stacked([row[i] for row in rows], strides(rows[0][i])), y.shape + x.shape)
         if rows else _ops.zeros(y.shape + x.shape, dtype=x.dtype, device=x.device)
         for i, x in enumerate(made.inputs)
     ]  # fmt: skip
@@ -477,7 +478,7 @@ def _columns(made: _Call, outputs: list) -> list:
         if id(y) not in place or not columns[i]:
             return _ops.zeros(y.shape + x.shape, dtype=y.dtype, device=y.device)
         of_output = [column[place[id(y)]] for column in columns[i]]
-        by_element = _ops.movedim(_stacked(of_output, y.stride()), 0, -1)
+        by_element = _ops.movedim(_stacked(of_output, strides(y)), 0, -1)
         return _ops.reshape(by_element, y.shape + x.shape)
 
     return [[by_input(y, i) for i in range(len(made.inputs))] for y in outputs]
