@@ -113,3 +113,10 @@ def test_reductions_are_numbers(reduction, torch):
             t.ctc_loss(*given, 0, reduction)
         with pytest.raises(TypeError):
             t.kl_div(t.ones(2), t.ones(2), reduction)
+
+
+def test_scaled_elu_of_integers(refusals):
+    mine, theirs = refusals(
+        lambda t: t.nn.functional.elu_(t.arange(3), scale=-1), NotImplementedError
+    )
+    assert (mine[0], mine[1].removeprefix("elu_: ")) == theirs

@@ -225,7 +225,8 @@ def test_a_window_around_another_center(both, same):
     "text",
     [
         "t.range(3)", "t.range(1, 4)", "t.range(1, 2.5, 0.5)", "t.range(5, 1, -2)",
-        "t.range(0, 3, dtype=t.int64)",
+        "t.range(0, 3, dtype=t.int64)", "t.range(0.5, 1, dtype=t.int64)", "t.range(0, 3.7, 1.5, dtype=t.int32)",
+        "t.range(3.9, 0.5, -1.5, dtype=t.int16)", "t.range(1.9, 5, out=t.empty(0, dtype=t.int64))",
         "t.range(1, 1)", "t.range(0, 3, out=t.empty(0, dtype=t.float64))", "t.range(0, 1, 0)", "t.range(1, 0)",
         "t.cond(True, lambda x: x + 1, lambda x: x, (t.ones(2),))",
         "t.fill(t.ones(2, 3, dtype=t.int16), 7)", "t.fill(t.ones(2), value=t.tensor(2.0))",

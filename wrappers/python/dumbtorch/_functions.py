@@ -58,6 +58,10 @@ def range(
     if kind is bool_:
         raise NotImplementedError("\"range_cpu\" not implemented for 'Bool'")
     placed(None, layout, False)
+    if not kind.is_floating_point:
+        start, end, step = int(start), int(end), int(step)
+        if step == 0:
+            raise RuntimeError("step must be nonzero")
     numbers = _ops.arange(0, math.floor((end - start) / step) + 1, 1, dtype=float64, device=device)
     out = _ops.to(numbers * step + start, dtype=kind)
     return _ops.tensor_requires_grad_(out, requires_grad)
