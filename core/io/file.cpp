@@ -133,6 +133,8 @@ AtomicFile::AtomicFile(const std::string& path) : path_(behind_links(path)) {
   if (!replaces && (errno != ENOENT || path.empty())) fail_io("write", path);
   DT_CHECK(!replaces || S_ISREG(old.st_mode), kIo, "cannot write '", path,
            "': ", S_ISDIR(old.st_mode) ? "it is a folder" : "it is not a regular file");
+  // Its folder alone would let a file be replaced that must not be written.
+  if (replaces && faccessat(AT_FDCWD, path_.c_str(), W_OK, AT_EACCESS) != 0) fail_io("write", path);
   fd_ = make_temporary(path_, &temporary_);
   if (fd_ < 0) fail_io("write", path);
   if (replaces) fchmod(fd_, old.st_mode & 07777);

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <limits.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/capi/check.h"
@@ -124,6 +125,23 @@ static void test_folders(void) {
   CHECK(message_has("not a regular file") && unlink("pipe") == 0);
 }
 
+/* What the user must not write is not replaced, although the folder would let it be. */
+static void test_no_permission(void) {
+  int status = -1;
+  OK(save_tensor("mine"));
+  CHECK(chmod("mine", 0444) == 0 && chmod(".", 0777) == 0);
+  const pid_t child = fork(); /* the system's own user may write everything */
+  if (child == 0) {
+    const int64_t before = size_of("mine");
+    CHECK(getuid() != 0 || setuid(65534) == 0);
+    refuses("mine", "Permission denied");
+    CHECK(size_of("mine") == before);
+    _exit(failures != 0);
+  }
+  CHECK(waitpid(child, &status, 0) == child && status == 0);
+  CHECK(unlink("mine") == 0);
+}
+
 /* A link stays one, and what it leads to is written, also where nothing was there. */
 static void test_links(void) {
   int found;
@@ -158,6 +176,7 @@ int main(void) {
   test_odd_names();
   test_long_paths();
   test_folders();
+  test_no_permission();
   test_links();
   CHECK(entries(".", "", &found) == 0);
   CHECK(chdir("/") == 0 && rmdir(folder) == 0);
