@@ -3,6 +3,7 @@
 namespace dt {
 
 int64_t count_elements(IntList sizes) {
+  if (sizes.size() > DT_MAX_DIMS) Dims refused(sizes);  // before a number is read
   uint64_t n = 1;
   bool overflows = false;
   for (int64_t size : sizes) {

@@ -40,6 +40,9 @@ static void test_from_data(void) {
   EXPECT(VALUE_ERROR, "from_data", dt_from_data(data, n, &two, -7, f32, 0, 0, TENSOR_OUT));
   EXPECT(RUNTIME_ERROR, "from_data", dt_from_data(data, n, &less, 1, f32, 0, 0, TENSOR_OUT));
   EXPECT(RUNTIME_ERROR, "from_data", dt_from_data(data, n, huge, 2, f32, 0, 0, TENSOR_OUT));
+  /* More sizes than a tensor can have are not read, so that a wrong count does no harm. */
+  EXPECT(RUNTIME_ERROR, "from_data",
+         dt_from_data(data, n, &less, INT64_MAX, f32, 0, 0, TENSOR_OUT));
   EXPECT(VALUE_ERROR, "from_data", dt_from_data(data, n, &two, 1, 99, 0, 0, TENSOR_OUT));
   EXPECT(VALUE_ERROR, "from_data", dt_from_data(data, n, &two, 1, 0, 0, 0, TENSOR_OUT));
   EXPECT(VALUE_ERROR, "from_data", dt_from_data(data, n, &two, 1, f32, 99, 0, TENSOR_OUT));
