@@ -65,6 +65,7 @@ Device device(dt_device_type type, int64_t index, const char* name) {
   const bool current = index == -1 && type == DT_DEVICE_TYPE_CUDA;
   if (current) index = context().cuda_device;
   DT_CHECK(index >= 0 && index <= INT16_MAX, kValueError, name, " has the device index ", index);
+  if (type == DT_DEVICE_TYPE_CPU) return kCpu;  // there is one, whatever its number
   return {static_cast<DeviceType>(type), static_cast<int32_t>(index)};
 }
 

@@ -4,6 +4,7 @@
 #include "capi/shim/callbacks.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/results.h"
+#include "core/runtime/accelerator.h"
 
 using namespace dt;
 using namespace dt::capi;
@@ -56,7 +57,10 @@ DType import_dtype(dlpack::DataType t) {
 Device import_device(dlpack::Device d) {
   DT_CHECK(d.device_type == 1 || d.device_type == 2, kRuntimeError, "DLPack device type ",
            d.device_type, " is not supported");
-  return {d.device_type == 2 ? DeviceType::kCuda : DeviceType::kCpu, d.device_id};
+  if (d.device_type == 1) return kCpu;
+  const Device device{DeviceType::kCuda, d.device_id};
+  accelerator(device);  // refuses one that is not there
+  return device;
 }
 
 void call_deleter(void* managed) {
@@ -75,6 +79,7 @@ dt::Tensor import_tensor(dlpack::ManagedTensor* m, DroppedLater** owner) {
   const dlpack::Tensor& t = m->dl_tensor;
   DT_CHECK(t.ndim >= 0 && t.ndim <= DT_MAX_DIMS, kRuntimeError, "a tensor has at most ",
            int(DT_MAX_DIMS), " dimensions, got ", t.ndim);
+  DT_CHECK(t.shape || t.ndim == 0, kRuntimeError, "shape is NULL");
   const DType dtype = import_dtype(t.dtype);
   const Device device = import_device(t.device);
   const IntList sizes(t.shape, t.ndim);

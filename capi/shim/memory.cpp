@@ -8,6 +8,7 @@
 #include "capi/shim/types.gen.h"
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
+#include "core/runtime/accelerator.h"
 #include "core/runtime/context.h"
 
 using namespace dt;
@@ -99,6 +100,7 @@ dt_status dt_from_blob(void* data, int64_t data_n, const int64_t* size, int64_t 
     const auto strides = optional_list(stride, stride_n, "stride");
     const DType type = enum_value<DType>(dtype, "dtype");
     const Device where = device_or_default(optional_device(device_type, device_index, "device"));
+    if (where != kCpu) accelerator(where);  // refuses one that is not there
     need(out, "out");
     count_elements(sizes);  // refuses negative sizes
     const Dims steps = strides ? Dims(*strides) : contiguous_strides(sizes);

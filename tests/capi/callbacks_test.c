@@ -253,18 +253,51 @@ typedef struct managed_tensor {
  */
 static void test_dlpack_that_lies(void) {
   const uint8_t memory[2] = {1, 2};
+  float value = 1;
   const int64_t size = 2;
   void* managed = NULL;
   dt_tensor *x = NULL, *y = NULL;
   OK(dt_from_data(memory, sizeof memory, &size, 1, DT_DTYPE_UINT8, 0, 0, &x));
   OK(dt_to_dlpack(x, &managed));
   managed_tensor* m = managed;
+  int64_t* const shape = m->shape;
   m->strides[0] = INT64_MAX;
   FAILS(RUNTIME_ERROR, dt_from_dlpack(m, &y));
   m->code = 0, m->bits = 64; /* int64 */
   m->strides[0] = INT64_MAX / 8;
   FAILS(RUNTIME_ERROR, dt_from_dlpack(m, &y));
+  m->strides[0] = 1;
+  m->shape = NULL;
+  FAILS(RUNTIME_ERROR, dt_from_dlpack(m, &y));
+  CHECK(message_has("shape is NULL"));
+  m->device_type = 2, m->device_index = 99; /* a GPU that is not there */
+  FAILS(RUNTIME_ERROR, dt_from_dlpack(m, &y));
+  m->shape = shape;
+  FAILS(RUNTIME_ERROR, dt_from_dlpack(m, &y));
+  CHECK(message_has("device 'cuda:99' is not available"));
   m->deleter(m);
+  FAILS(RUNTIME_ERROR, dt_from_blob(&value, sizeof value, NULL, 0, NULL, 0, DT_DTYPE_FLOAT32,
+                                    DT_DEVICE_TYPE_CUDA, 99, NULL, NULL, &y));
+  CHECK(message_has("device 'cuda:99' is not available"));
+  dt_tensor_release(x);
+}
+
+/* There is one CPU, whatever number it is called by, as in PyTorch. */
+static void test_numbers_of_the_cpu(void) {
+  const float memory[2] = {1, 2};
+  float read[2] = {0};
+  const int64_t two = 2;
+  void* managed = NULL;
+  dt_tensor *x = NULL, *y = NULL, *z = NULL;
+  OK(dt_from_data(memory, sizeof memory, &two, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 5, &x));
+  OK(dt_to_dlpack(x, &managed));
+  ((managed_tensor*)managed)->device_index = 7;
+  OK(dt_from_dlpack(managed, &y));
+  OK(dt_add(x, y, 0, 0, 0, DT_SCALAR_KIND_INT, 1, 0, &z));
+  OK(dt_tensor_read(z, read, sizeof read));
+  CHECK(read[1] == 4);
+  dt_tensor_release(z);
+  dt_tensor_release(y);
   dt_tensor_release(x);
 }
 
@@ -395,6 +428,7 @@ int main(void) {
   test_blob();
   test_dlpack();
   test_dlpack_that_lies();
+  test_numbers_of_the_cpu();
   test_progress();
   test_cancelled();
   test_absent_progress();
