@@ -25,8 +25,9 @@
  *   threads that are inside a call of this API. A callback's handles belong to the library; what it
  *   gives back is new. It returns 0, or what dt_error_set() returns. Both may call this API, and
  *   must return: to leave them by longjmp, by an exception or by ending the thread is undefined. A
- *   memory hook runs in the middle of an allocation: it may release handles and make small calls,
- *   but not use what the failing call works on.
+ *   context that they leave in force is taken out again. A memory hook runs in the middle of an
+ *   allocation: it may release handles and make small calls, but not use what the failing call
+ *   works on.
  * - Any function may be called from any thread. Concurrent reads of one tensor are fine; writing one
  *   (arguments marked "written") needs the caller's own lock. A signal handler may call nothing: it
  *   sets a flag that the program looks at between calls, or that a progress callback returns.

@@ -10,6 +10,10 @@ namespace {
 
 std::atomic<DroppedLater*> waiting{nullptr};
 
+// What a drop releases may queue drops in turn. They wait for the one that is running: a long chain
+// of them would fill the stack.
+__thread bool is_dropping = false;
+
 DroppedLater* reversed(DroppedLater* list) {
   DroppedLater* out = nullptr;
   while (list) {
@@ -35,16 +39,20 @@ void DroppedLater::destroy(DroppedLater* d) {
 }
 
 void run_drops() noexcept {
-  drops_pending.store(false, std::memory_order_relaxed);
-  // Drops run in the order in which they were queued.
-  DroppedLater* d = reversed(waiting.exchange(nullptr, std::memory_order_acquire));
+  if (is_dropping) return;
+  is_dropping = true;
   const KeepError keep;
-  while (d) {
-    DroppedLater* next = d->next;
-    d->drop(d->data);
-    delete d;
-    d = next;
+  while (drops_pending.exchange(false, std::memory_order_relaxed)) {
+    // Drops run in the order in which they were queued.
+    DroppedLater* d = reversed(waiting.exchange(nullptr, std::memory_order_acquire));
+    while (d) {
+      DroppedLater* next = d->next;
+      d->drop(d->data);
+      delete d;
+      d = next;
+    }
   }
+  is_dropping = false;
 }
 
 UserData::UserData(void* data, void (*drop)(void*)) {

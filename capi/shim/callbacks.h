@@ -92,6 +92,7 @@ uint64_t error_serial();
 
 template <class F>
 void check_callback(F&& call) {
+  const KeepContext keep;
   const uint64_t before = error_serial();
   const dt_status status = call();
   if (status != DT_STATUS_OK) throw_callback_error(status, before);

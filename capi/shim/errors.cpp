@@ -59,6 +59,14 @@ dt_status record_exception(const char* function) noexcept {
   }
 }
 
+KeepContext::~KeepContext() {
+  if (swapped_context().get() == swapped_in_.get()) return;
+  try {
+    swap_context(swapped_in_);
+  } catch (...) {  // by now it is in force on another thread
+  }
+}
+
 KeepError::KeepError() noexcept : context_(Ref<Context>::share(find_context())) {
   if (context_) std::swap(error_, context_->error);
 }

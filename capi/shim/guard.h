@@ -14,8 +14,21 @@ namespace dt::capi {
 // without dt_.
 dt_status record_exception(const char* function) noexcept;
 
-// While it lives, code of the caller's runs that has no call to fail: a drop, a log function. What
-// goes wrong there is nobody's error, and leaves the thread's last one as it was.
+// While it lives, code of the caller's runs. A context that it leaves in force is taken out again:
+// the call around it goes on in its own.
+class KeepContext {
+ public:
+  KeepContext() noexcept : swapped_in_(swapped_context()) {}
+  ~KeepContext();
+  KeepContext(const KeepContext&) = delete;
+  KeepContext& operator=(const KeepContext&) = delete;
+
+ private:
+  const Ref<Context> swapped_in_;
+};
+
+// The same for code that has no call to fail: a drop, a log function. What goes wrong there is
+// nobody's error, and leaves the thread's last one as it was.
 class KeepError {
  public:
   KeepError() noexcept;
@@ -24,6 +37,7 @@ class KeepError {
   KeepError& operator=(const KeepError&) = delete;
 
  private:
+  const KeepContext keep_context_;
   const Ref<Context> context_;
   LastError error_;
 };

@@ -150,6 +150,54 @@ static void test_many_want_one(void) {
   dt_context_release(context);
 }
 
+/* ---- callbacks that leave another context in force: the call around them goes on in its own */
+
+static dt_status leave_another(void* user_data, dt_tensor* grad, dt_tensor** out) {
+  (void)grad, (void)out;
+  dt_context* fresh = new_context();
+  swap(fresh);
+  dt_context_release(fresh);
+  return user_data ? dt_error_set(DT_STATUS_IO, "said in another context") : DT_STATUS_OK;
+}
+
+static void backward_with(dt_tensor_hook function, void* user_data, dt_status expected) {
+  const int64_t one = 1;
+  dt_tensor *x = NULL, *y = NULL;
+  dt_hook* hook = NULL;
+  OK(dt_ones(&one, 1, 0, 0, 0, 1, &x));
+  OK(dt_neg(x, &y));
+  OK(dt_tensor_register_hook(y, function, user_data, NULL, &hook));
+  dt_error_clear();
+  const dt_status status = dt_tensor_backward(y, NULL, NULL, 0, NULL, 0);
+  CHECK(status == expected && dt_error_code() == expected);
+  dt_hook_release(hook);
+  dt_tensor_release(y);
+  dt_tensor_release(x);
+}
+
+static void check_in_force(dt_context* expected) {
+  dt_context* out = NULL;
+  CHECK(grad_mode() == 1);
+  OK(dt_context_swap(expected, &out));
+  CHECK((out == NULL) == (expected == NULL));
+  dt_context_release(out);
+}
+
+static void test_callbacks_leave_another(void) {
+  int error;
+  dt_context* context = new_context();
+  for (int i = 0; i < 2; i++) {
+    backward_with(leave_another, NULL, DT_STATUS_OK);
+    check_in_force(i ? context : NULL);
+    backward_with(leave_another, &error, DT_STATUS_IO);
+    CHECK(message_has("said in another context"));
+    check_in_force(i ? context : NULL);
+    swap(context);
+  }
+  swap(NULL);
+  dt_context_release(context);
+}
+
 /* ---- the child of a fork has one thread: what other threads had in force is free there */
 
 typedef struct {
@@ -199,6 +247,7 @@ int main(void) {
   test_tasks_move();
   test_one_thread_at_a_time();
   test_many_want_one();
+  test_callbacks_leave_another();
   test_fork();
   return test_end("contexts");
 }

@@ -148,6 +148,50 @@ static void test_drops_keep_the_error(int with_long_message) {
   CHECK(strcmp(message, with_long_message ? "a message of more than 15 bytes" : "mine") == 0);
 }
 
+static void leave_another_context(void* unused) {
+  dt_context *fresh = NULL, *before = NULL;
+  (void)unused;
+  OK(dt_context_new(&fresh));
+  OK(dt_context_swap(fresh, &before));
+  (void)dt_error_set(DT_STATUS_IO, "said in another context");
+  dt_context_release(before);
+  dt_context_release(fresh);
+}
+
+static void test_drops_leave_the_context(void) {
+  const int64_t six = 6;
+  float memory[4] = {0};
+  dt_context* before = NULL;
+  dt_tensor* wrong = NULL;
+  FAILS(VALUE_ERROR, dt_from_blob(memory, sizeof memory, &six, 1, NULL, 0, DT_DTYPE_FLOAT32, 0, 0,
+                                  NULL, leave_another_context, &wrong));
+  CHECK(dt_error_code() == DT_STATUS_VALUE_ERROR && message_has("from_blob: data has 16 bytes"));
+  OK(dt_context_swap(NULL, &before));
+  CHECK(before == NULL);
+}
+
+static void release_next(void* tensor) {
+  drops++;
+  dt_tensor_release(tensor);
+}
+
+/* Each tensor's drop releases the next one, more of them than a stack has room for. */
+static void test_chains_of_drops(void) {
+  enum { kTensors = 300000 };
+  static float memory;
+  const int64_t one = 1;
+  dt_tensor* last = NULL;
+  for (int i = 0; i < kTensors; i++) {
+    dt_tensor* t = NULL;
+    OK(dt_from_blob(&memory, sizeof memory, &one, 1, NULL, 0, DT_DTYPE_FLOAT32, 0, 0, last,
+                    release_next, &t));
+    last = t;
+  }
+  drops = 0;
+  dt_tensor_release(last);
+  CHECK(drops == kTensors);
+}
+
 static void test_releases_keep_the_error(void) {
   dt_tensor* stale = new_tensor(1);
   int warnings = 0;
@@ -200,6 +244,8 @@ int main(void) {
   test_log();
   test_drops_keep_the_error(0);
   test_drops_keep_the_error(1);
+  test_drops_leave_the_context();
+  test_chains_of_drops();
   test_releases_keep_the_error();
   test_callbacks_and_drops();
   return test_end("errors");
