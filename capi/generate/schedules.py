@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from . import expr, layers, signature
 from .model import Argument, Function, Kind, Schedule, Schema, SchemaError, refuse_keys
 from .text import GENERATED, check
@@ -250,13 +252,22 @@ def _class(s: Schedule) -> str:
 
 
 def _rates(s: Schedule, formula: str, indent: str = "") -> list[str]:
-    """The rates of all groups by a formula."""
+    """The rates of all groups by a formula. One of two ways is chosen for all groups, so that a group which was added
+    since, and has no rate that it began with, lacks it only where that is asked for."""
+    if formula == "lr":
+        return [f"{indent}        return self._rates()"]
     used = expr.names(formula)
     variables = {a.name: f"self.{a.name}" for a in s.args} | {"epoch": "self.last_epoch"}
+    tree = expr.parse(formula)
+    if isinstance(tree, ast.IfExp):
+        choice, one, other = (ast.unparse(part) for part in (tree.test, tree.body, tree.orelse))
+        if not {"lr", "initial_lr"} & set(expr.names(choice)):
+            lines = [f"{indent}        if {_Python(variables).print(choice)}:"]
+            return lines + _rates(s, one, indent + "    ") + _rates(s, other, indent)
     loop = "lr in self._rates()"
     if "initial_lr" in used and "lr" in used:
         variables["initial_lr"] = "initial"
-        loop = "lr, initial in zip(self._rates(), self.base_lrs, strict=True)"
+        loop = "initial, lr in zip(self.base_lrs, self._rates(), strict=True)"
     elif "initial_lr" in used:
         variables["initial_lr"] = "initial"
         loop = "initial in self.base_lrs"

@@ -87,3 +87,25 @@ def test_what_an_extended_optimizer_adds_to_a_file(both):
 
     ours, theirs = both(run)
     assert ours == theirs == (7, 2)
+
+
+def test_a_group_that_a_schedule_has_not_seen(both):
+    """Where a rate begins is asked for only when a half of the cosine ends."""
+
+    def run(t):
+        opt = t.optim.SGD([t.nn.Parameter(t.ones(1))], lr=0.5)
+        rates = t.optim.lr_scheduler.CosineAnnealingLR(opt, 2)
+        opt.add_param_group({"params": [t.nn.Parameter(t.ones(1))], "lr": 0.25})
+        seen = []
+        for _ in range(4):
+            opt.step()
+            try:
+                rates.step()
+                seen.append([group["lr"] for group in opt.param_groups])
+            except ValueError as error:
+                seen.append(str(error))
+        return seen
+
+    ours, theirs = both(run)
+    assert ours == theirs
+    assert [len(rates) for rates in ours[:2]] == [2, 2] and "zip" in ours[2]

@@ -39,10 +39,12 @@ class StepLR(LRScheduler):
         warn_outside_of_step(self)
         if self.last_epoch == 0:
             return self._rates()
-        return [
-            (lr * self.gamma) if ((self.last_epoch % self.step_size) == 0) else lr
-            for lr in self._rates()
-        ]
+        if (self.last_epoch % self.step_size) == 0:
+            return [
+                lr * self.gamma
+                for lr in self._rates()
+            ]
+        return self._rates()
 
     def _get_closed_form_lr(self):
         return [
@@ -63,10 +65,12 @@ class MultiStepLR(LRScheduler):
         warn_outside_of_step(self)
         if self.last_epoch == 0:
             return self._rates()
-        return [
-            (lr * (self.gamma ** self.milestones[self.last_epoch])) if (self.milestones[self.last_epoch] > 0) else lr
-            for lr in self._rates()
-        ]
+        if self.milestones[self.last_epoch] > 0:
+            return [
+                lr * (self.gamma ** self.milestones[self.last_epoch])
+                for lr in self._rates()
+            ]
+        return self._rates()
 
     def _get_closed_form_lr(self):
         return [
@@ -92,10 +96,12 @@ class ConstantLR(LRScheduler):
                 lr * self.factor
                 for lr in self._rates()
             ]
-        return [
-            (lr * (1 / self.factor)) if (self.last_epoch == self.total_iters) else lr
-            for lr in self._rates()
-        ]
+        if self.last_epoch == self.total_iters:
+            return [
+                lr * (1 / self.factor)
+                for lr in self._rates()
+            ]
+        return self._rates()
 
     def _get_closed_form_lr(self):
         return [
@@ -126,8 +132,10 @@ class LinearLR(LRScheduler):
             ]
         if self._is_initial:
             return self._rates()
+        if self.last_epoch > self.total_iters:
+            return self._rates()
         return [
-            lr if (self.last_epoch > self.total_iters) else (lr * (1 + ((self.end_factor - self.start_factor) / ((self.total_iters * self.start_factor) + ((self.last_epoch - 1) * (self.end_factor - self.start_factor))))))
+            lr * (1 + ((self.end_factor - self.start_factor) / ((self.total_iters * self.start_factor) + ((self.last_epoch - 1) * (self.end_factor - self.start_factor)))))
             for lr in self._rates()
         ]
 
@@ -173,8 +181,10 @@ class PolynomialLR(LRScheduler):
         warn_outside_of_step(self)
         if self._is_initial:
             return self._rates()
+        if self.last_epoch > self.total_iters:
+            return self._rates()
         return [
-            lr if (self.last_epoch > self.total_iters) else (lr * (((1 - (self.last_epoch / self.total_iters)) / (1 - ((self.last_epoch - 1) / self.total_iters))) ** self.power))
+            lr * (((1 - (self.last_epoch / self.total_iters)) / (1 - ((self.last_epoch - 1) / self.total_iters))) ** self.power)
             for lr in self._rates()
         ]
 
@@ -197,9 +207,14 @@ class CosineAnnealingLR(LRScheduler):
         warn_outside_of_step(self)
         if self._is_initial:
             return self._rates()
+        if (((self.last_epoch - 1) - self.T_max) % (2 * self.T_max)) == 0:
+            return [
+                lr + (((initial - self.eta_min) * (1 - cos(pi / self.T_max))) / 2)
+                for initial, lr in zip(self.base_lrs, self._rates(), strict=True)
+            ]
         return [
-            (lr + (((initial - self.eta_min) * (1 - cos(pi / self.T_max))) / 2)) if ((((self.last_epoch - 1) - self.T_max) % (2 * self.T_max)) == 0) else ((((1 + cos((pi * self.last_epoch) / self.T_max)) / (1 + cos((pi * (self.last_epoch - 1)) / self.T_max))) * (lr - self.eta_min)) + self.eta_min)
-            for lr, initial in zip(self._rates(), self.base_lrs, strict=True)
+            (((1 + cos((pi * self.last_epoch) / self.T_max)) / (1 + cos((pi * (self.last_epoch - 1)) / self.T_max))) * (lr - self.eta_min)) + self.eta_min
+            for lr in self._rates()
         ]
 
     def _get_closed_form_lr(self):
