@@ -66,7 +66,9 @@ Tensor picked_losses(const Tensor& input, const Tensor& target, const ClassLoss&
   // Of no classes there is none that ignored targets could read in its place.
   if (input.size(1) == 0 && !item(any(t.counts)).to_bool()) return sum(input, {{1}});
   Tensor picked = neg(squeeze(gather(input, 1, unsqueeze(t.index, 1)), {{1}}));
-  if (loss.weight.defined()) picked = picked * class_weights(loss.weight, t.index);
+  if (loss.weight.defined()) {  // ignored targets have none, not even one that is infinite
+    picked = picked * where(t.counts, class_weights(loss.weight, t.index), 0);
+  }
   return where(t.counts, picked, 0);
 }
 

@@ -9,6 +9,13 @@ torch = pytest.importorskip("torch", reason="PyTorch is the oracle of these test
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "ignored classes whose weight is infinite or NaN, differentiated with a graph": """
+x1 = t.arange(6).to(t.float64).reshape(3, 2).requires_grad_()
+x2 = t.nn.functional.nll_loss(x1, t.tensor([0, 1, 0]), t.tensor([t.inf, 1.0], dtype=t.float64), ignore_index=0)
+x3, = t.autograd.grad(x2, x1, create_graph=True)
+x4 = t.nn.functional.nll_loss(x1, t.tensor([0, 1, 1]), t.tensor([t.nan, 1.0], dtype=t.float64), ignore_index=0)
+x5, = t.autograd.grad(x4, x1, create_graph=True)
+""",
     "kl_div to its own distribution, differentiated three times": """
 x1 = t.arange(36).mul(2).to(t.float16).div(8).requires_grad_()
 x2 = t.nn.functional.kl_div(x1.log_softmax(0), x1.softmax(0))
