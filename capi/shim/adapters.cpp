@@ -100,7 +100,7 @@ void backward(const Tensor& output, const Tensor& gradient, std::optional<bool> 
 void backward(TensorList outputs, TensorList gradients, std::optional<bool> retain_graph,
               bool create_graph, std::optional<TensorList> inputs) {
   DT_CHECK(!inputs || !inputs->empty(), kRuntimeError,
-           "'inputs' argument to backward cannot be empty.");
+           "`inputs` argument to `backward()` cannot be empty.");
   run_backward(outputs, gradients, inputs.value_or(TensorList()),
                graph_options(retain_graph, create_graph));
 }

@@ -246,3 +246,30 @@ def test_a_kept_tensor_that_was_detached(function):
             run(t, True)
         told.append(str(error.value))
     assert told[0].endswith(told[1])
+
+
+INPUTS = {
+    "a tensor": lambda x: x,
+    "a tuple": lambda x: (x, x),
+    "a generator": lambda x: (y for y in [x]),
+    "a set": lambda x: {x},
+    "nothing": lambda x: [],
+}
+
+
+@pytest.mark.parametrize("inputs", INPUTS.values(), ids=INPUTS)
+@pytest.mark.parametrize("method", [True, False])
+def test_inputs_of_a_backward(inputs, method):
+    def run(t):
+        x, w = t.ones(2, requires_grad=True), t.ones(2, requires_grad=True)
+        y = (x * w).sum()
+        try:
+            if method:
+                y.backward(inputs=inputs(x))
+            else:
+                t.autograd.backward(y, inputs=inputs(x))
+        except RuntimeError as error:
+            return str(error).partition(": ")[2] or str(error)
+        return x.grad.tolist(), w.grad
+
+    assert run(dt) == run(torch)

@@ -127,6 +127,8 @@ def backward(input, gradient=None, retain_graph=None, create_graph=False, inputs
     """Adds gradients with respect to the leaves to their .grad."""
     if create_graph:
         warn_of_cycle()
+    if inputs is not None:
+        inputs = (inputs,) if isinstance(inputs, TensorBase) else tuple(inputs)
     _ops.tensor_backward(input, gradient, retain_graph, create_graph, inputs)
 
 

@@ -65,8 +65,6 @@ def backward(
     tensors = _tuple(tensors)
     if inputs is not None:
         inputs = _tuple(inputs)
-        if not inputs:
-            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     grads = _gradients(grad_tensors, len(tensors))
     if create_graph:
         warn_of_cycle()
