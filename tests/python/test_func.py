@@ -258,3 +258,29 @@ def test_memory_order_of_jacobians(transform, text, both):
 
     mine, theirs = both(strides)
     assert mine == theirs
+
+
+USES_WEIGHTS = [
+    "f.grad(lambda a: (a * w).sum())(x)", "f.grad_and_value(lambda a: (a * w).sum())(x)[1]",
+    "f.vjp(lambda a: a * w, x)[0]", "f.vjp(lambda a: a * w, x)[1](x)[0]", "f.jvp(lambda a: a * w, (x,), (x,))[1]",
+    "f.jacrev(lambda a: a * w)(x)", "f.jacfwd(lambda a: a * w)(x)", "f.hessian(lambda a: (a * a * w).sum())(x)",
+    "t.vmap(f.grad(lambda a: (a * w).sum()))(t.stack([x, x]))",
+    "t.vmap(f.grad(f.grad(lambda a: a ** 3 * w[1])))(x)",
+    "f.grad(lambda a: ((a * 2).sum(), a * w), has_aux=True)(x)[1]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", USES_WEIGHTS)
+def test_results_are_differentiated_by_what_the_function_uses(text, both, same):
+    """As the weights of a network whose derivative by its input is part of a loss."""
+
+    def run(t):
+        x, w = t.arange(3.0) + 1, t.tensor([2.0, 3.0, 4.0], requires_grad=True)
+        names = {"t": t, "f": t.func, "x": x, "w": w}
+        y = eval(text, names)
+        y.square().sum().backward()
+        with t.no_grad():
+            assert not eval(text, names).requires_grad
+        return y, w.grad
+
+    same(*both(run))

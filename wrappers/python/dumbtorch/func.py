@@ -1,7 +1,8 @@
 """torch.func: functions of functions. Trees (dicts, lists and tuples) of tensors stand for tensors.
 
 Gradients are those of backward, so a function may do whatever can be recorded. A result can be
-differentiated again where an argument requires grad or another transform goes on around it.
+differentiated again where an argument, or what the function uses besides, requires grad, or another
+transform goes on around it.
 """
 
 from __future__ import annotations
@@ -60,9 +61,6 @@ class _Call:
         self.inputs, _ = tree_flatten(self.given)
         self.leaves = [x for x in self.inputs if x.is_leaf]
         self.ends = {get_gradient_edge(x).node for x in self.leaves}
-        # whether what comes out may be differentiated by somebody around it
-        self.linked = _level.depth > 1 or _requires_grad(args)
-        self.keep = recorded and self.linked
         versions = [x._version for x in self.inputs]
         out = func(*given, **(kwargs or {}))
         if [x._version for x in self.inputs] != versions:
@@ -77,6 +75,14 @@ class _Call:
                 )
             out, self.aux = out
         self.out = out
+        # whether what comes out may be differentiated by somebody around it
+        self.linked = _level.depth > 1 or _requires_grad(args) or self._uses_others(recorded)
+        self.keep = recorded and self.linked
+
+    def _uses_others(self, recorded: bool) -> bool:
+        """Whether the function used something besides its arguments that requires grad, such as weights."""
+        found = tree_flatten((self.out, self.aux))[0] if recorded else ()
+        return any(isinstance(x, TensorBase) and _ends_elsewhere(x, self.ends) for x in found)
 
     def outputs(self, name: str) -> list:
         """The tensors that came out, and nothing else."""
