@@ -244,3 +244,40 @@ def test_one_tensor_given_twice(twice, both, same):
         return x.grad, [[a is b for a in given] for b in given], [y.output_nr for y in given]
 
     same(*both(run))
+
+
+@pytest.mark.parametrize("kind", ["as it is", "dirty", "without a gradient", "integers"])
+@pytest.mark.parametrize("recording", [True, False])
+@pytest.mark.parametrize("requires_grad", [True, False])
+def test_an_input_that_comes_out_again(kind, recording, requires_grad, both):
+    """It becomes an output of its own, in the memory of the input, which stays as it was."""
+
+    def run(t):
+        class Same(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                if kind == "dirty":
+                    ctx.mark_dirty(x.mul_(2))
+                if kind == "without a gradient":
+                    ctx.mark_non_differentiable(x)
+                return (y if kind == "integers" else x), y
+
+            @staticmethod
+            def backward(ctx, grad, _):
+                return grad * 3, None
+
+        x = t.ones(2, requires_grad=requires_grad)
+        given = x * 2
+        with t.set_grad_enabled(recording):
+            out, integers = Same.apply(given, t.arange(2))
+        if kind == "integers":
+            assert out.data_ptr() != given.data_ptr()
+        else:
+            assert out.data_ptr() == given.data_ptr()
+        told = [out is given, out.requires_grad, out.is_leaf, given.requires_grad, out.tolist()]
+        if out.requires_grad:
+            told.append(t.autograd.grad(out.sum(), x)[0].tolist())
+        return told
+
+    ours, theirs = both(run)
+    assert ours == theirs

@@ -154,8 +154,8 @@ class Function(metaclass=FunctionMeta):
                 "Some elements marked as dirty during the forward method were not returned as "
                 "output. The inputs that are modified inplace must all be outputs of the Function."
             )
-        if recording:
-            outputs = _record(cls, ctx, args, tensors, outputs)
+        record = _record if recording else _record_nothing
+        outputs = record(cls, ctx, args, tensors, outputs)
         return outputs if isinstance(result, tuple) else outputs[0]
 
 
@@ -232,24 +232,32 @@ def _record(cls, ctx: Context, args: tuple, tensors: list, outputs: tuple) -> tu
         if isinstance(y, TensorBase) and not _is_in(y, ctx._not_differentiable)
         and y.is_floating_point()
     ]  # fmt: skip
-    plain = [outputs[i] for i in places]
-    # An input that forward returns as it is becomes an output of its own.
+    out = _apart(outputs, tensors, ctx._dirty)
+    plain = [out[i] for i in places]
     dirty = [y for y in plain if _is_in(y, ctx._dirty)]
-    plain = [_ops.detach(y) if _is_in(y, tensors) and not _is_in(y, dirty) else y for y in plain]
     backward = Callback(_Backward(cls, ctx, args, outputs, places))
     name = f"{cls.__name__}Backward"
     made = _ops.custom_function(name, tensors, plain, ctx._to_save, backward, dirty)
     # The graph keeps ctx; a ctx that kept outputs would keep the graph, for ever.
     ctx._to_save = ctx._not_differentiable = ctx._dirty = ()
-    out = list(outputs)
     one = {}  # what forward gives twice is one tensor in the graph, too
     for i, y in zip(places, made, strict=True):
-        if not _is_in(out[i], tensors):
+        if not _is_in(outputs[i], tensors):
             y = one.setdefault(id(outputs[i]), y)
         out[i] = out[i] if _is_in(out[i], dirty) else y
     if places:
         own(out[places[0]], backward)
     return tuple(out)
+
+
+def _record_nothing(cls, ctx: Context, args: tuple, tensors: list, outputs: tuple) -> tuple:
+    """Outputs that no graph leads to: what was written is the output only if it requires no gradient."""
+    return tuple(_apart(outputs, tensors, [x for x in ctx._dirty if not x.requires_grad]))
+
+
+def _apart(outputs: tuple, inputs: list, dirty: list) -> list:
+    """An input that forward returns as it is becomes an output of its own."""
+    return [_ops.detach(y) if _is_in(y, inputs) and not _is_in(y, dirty) else y for y in outputs]
 
 
 class _Backward:
