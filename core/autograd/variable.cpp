@@ -17,6 +17,18 @@ bool is_in_graph(const Autograd& a) {
   return a.requires_grad || a.node;
 }
 
+// Only a function of the user's puts a node behind a view that was made without gradients.
+void check_no_function_made(const TensorImpl& view) {
+  const Node* node = view.autograd.node;
+  DT_CHECK(!view.autograd.view->made_without_grad || !node || !node->owns_name, kRuntimeError,
+           "Output ", view.autograd.output_index, " of ", node->name,
+           " is a view and its base or another view of its base has been modified inplace. This "
+           "view was created inside a custom Function (or because an input was returned as-is) and "
+           "the autograd logic to handle view+inplace would override the custom backward "
+           "associated with the custom Function, leading to incorrect gradients. This behavior is "
+           "forbidden. You can fix this by cloning the output of the custom Function.");
+}
+
 // A view's node is stale once an in-place op gave its base another history.
 bool is_stale(const TensorImpl* v, uint32_t rebased) {
   const ViewInfo* const view = v->autograd.view.get();
@@ -53,6 +65,7 @@ void refresh_view(TensorImpl* x) {
   for (; !chain.empty(); chain.pop_back()) {
     ViewInfo& view = *chain.back()->autograd.view;
     check_recipe_holds(view);
+    check_no_function_made(*chain.back());
     if (is_in_graph(view.parent->autograd)) record_view_of(chain.back(), Tensor(view.parent));
     view.seen_rebase.store(rebased, std::memory_order_release);
   }

@@ -1,5 +1,7 @@
 """autograd.Function: gradients of the user's own, and how gradcheck finds wrong ones."""
 
+import re
+
 import dumbtorch as dt
 import pytest
 
@@ -278,6 +280,38 @@ def test_an_input_that_comes_out_again(kind, recording, requires_grad, both):
         if out.requires_grad:
             told.append(t.autograd.grad(out.sum(), x)[0].tolist())
         return told
+
+    ours, theirs = both(run)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("look", ["view", "slice", "both", "none"])
+@pytest.mark.parametrize("then", ["sum", "view", "write"])
+def test_a_view_of_what_was_written_keeps_no_backward(look, then, both):
+    """Another look at the base would leave out the Function's own backward: an error, not a wrong gradient."""
+
+    def run(t):
+        class Look(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                looks = {"view": x.view(-1), "slice": x[1:], "both": (x[:1], x[1:]), "none": x * 1}
+                return looks[look]
+
+            @staticmethod
+            def backward(ctx, grad, other=None):
+                return grad.expand(2) * 3
+
+        x = t.ones(2, requires_grad=True)
+        base = x * 2
+        out = Look.apply(base)
+        out = out[0] if look == "both" else out
+        base.mul_(2)
+        try:
+            y = {"sum": out.sum, "view": lambda: out[0], "write": lambda: out.mul_(2).sum()}[then]()
+            y.backward()
+        except RuntimeError as error:
+            return re.search("Output 0 of Look.* is a view and ", str(error)) is not None
+        return x.grad.tolist()
 
     ours, theirs = both(run)
     assert ours == theirs
