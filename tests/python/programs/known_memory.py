@@ -95,6 +95,8 @@ def _(c: Case) -> bool:
     if ".stride()" not in c.statement or not re.search(SIZE_1, c.history):
         return False
     steps = re.findall(r"\bn\d+", c.statement)  # one for each dimension
+    if c.difference.place not in steps:
+        return False
     d = steps.index(c.difference.place)
     return any(x.dim() == len(steps) and x.shape[d] == 1 for x in c.used)
 

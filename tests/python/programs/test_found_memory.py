@@ -7,6 +7,13 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "the strides of a view that requires no gradient": """
+x1 = t.tensor([[0.0]], requires_grad=True)
+x2 = x1.detach().pow(2)
+with t.no_grad():
+    x3 = x1.transpose(0, 1)
+    n4, n5 = x3.stride()
+""",
     "what a backward through renorm has forgotten": """
 x1 = t.tensor([[3.0, 4.0]], requires_grad=True)
 x2 = x1.renorm(2, 0, 1.0)
