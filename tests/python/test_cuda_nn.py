@@ -261,7 +261,10 @@ def test_a_group_of_one_element_is_its_bias(sizes, dtype):
     by_x, by_weight, by_bias = dt.autograd.grad(y, given, g)
     spread = wide(bias).reshape(-1, *[1] * (len(sizes) - 2))
     assert (wide(y) == np.broadcast_to(spread, sizes)).all()
-    assert (wide(by_x) == 0).all() and (wide(by_weight) == 0).all()
+    assert (wide(by_weight) == 0).all()
+    # What is left of g * w * 316 where it is taken from itself.
+    left = 8 * dt.finfo(dt.promote_types(dtype, dt.float32)).eps * 317
+    assert (np.abs(wide(by_x)) <= left * np.abs(wide(g)).max() * np.abs(wide(weight)).max()).all()
     sums = wide(g).sum((0, *range(2, len(sizes))))
     np.testing.assert_allclose(
         wide(by_bias), sums, rtol=2e-3 if dtype is dt.float16 else 1e-5, atol=1e-3

@@ -270,6 +270,26 @@ USES_WEIGHTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f.jacrev(f.grad(lambda a, b: (a * b).square().sum()), argnums=1)(x, y)",
+        "f.jacfwd(f.grad(lambda a, b: (a * b).square().sum()), argnums=1)(x, y)",
+        "f.grad(lambda b: f.grad(lambda a: (a ** 2 * b).sum())(x).sum())(y)",
+        "f.grad(lambda b: f.vjp(lambda a: a * b, x)[1](x)[0].sum())(y)",
+        "f.vjp(f.grad(lambda a, b: (a * b).square().sum()), x, y)[1](x)[1]",
+        "f.hessian(lambda a: (a ** 3).sum())(x)",
+    ],
+)
+def test_what_an_inner_function_differentiates_by_is_no_weight(text, both):
+    def run(t):
+        y = eval(text, {"f": t.func, "x": t.arange(3.0), "y": t.arange(3.0) + 1})
+        return y.requires_grad, y.tolist()
+
+    ours, theirs = both(run)
+    assert ours == theirs and not ours[0]
+
+
 @pytest.mark.parametrize("text", USES_WEIGHTS)
 def test_results_are_differentiated_by_what_the_function_uses(text, both, same):
     """As the weights of a network whose derivative by its input is part of a loss."""

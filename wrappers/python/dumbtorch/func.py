@@ -29,23 +29,29 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Level(threading.local):
-    depth = 0
+class _Levels(threading.local):
+    """The transforms that are going on: of each the nodes at which the graphs of its leaves end, and those of the
+    transforms that went on within it."""
+
+    def __init__(self):
+        self.ends = []
 
 
-_level = _Level()
+_levels = _Levels()
 
 
 @contextmanager
 def _inside():
     """Within a transform, whatever is computed may be differentiated by it. Gives whether the caller records."""
     recorded = _ops.is_grad_enabled()
-    _level.depth += 1
+    _levels.ends.append(set())
     try:
         with enable_grad():
             yield recorded
     finally:
-        _level.depth -= 1
+        inner = _levels.ends.pop()
+        if _levels.ends:
+            _levels.ends[-1] |= inner
 
 
 class _Call:
@@ -60,7 +66,8 @@ class _Call:
         )
         self.inputs, _ = tree_flatten(self.given)
         self.leaves = [x for x in self.inputs if x.is_leaf]
-        self.ends = {get_gradient_edge(x).node for x in self.leaves}
+        self.ends = _levels.ends[-1]
+        self.ends |= {get_gradient_edge(x).node for x in self.leaves}
         versions = [x._version for x in self.inputs]
         out = func(*given, **(kwargs or {}))
         if [x._version for x in self.inputs] != versions:
@@ -76,7 +83,7 @@ class _Call:
             out, self.aux = out
         self.out = out
         # whether what comes out may be differentiated by somebody around it
-        self.linked = _level.depth > 1 or _requires_grad(args) or self._uses_others(recorded)
+        self.linked = len(_levels.ends) > 1 or _requires_grad(args) or self._uses_others(recorded)
         self.keep = recorded and self.linked
 
     def _uses_others(self, recorded: bool) -> bool:
