@@ -52,21 +52,17 @@ from ._runtime import (
     c_path,
     c_string,
     c_strings,
-    device_from,
+    device_at,
     device_parts,
-    fail,
     ffi_new,
-    float_or_fail,
     give_list,
     give_optional,
     given_sizes,
     handle_list,
     int_list,
-    int_or_fail,
     is_plain,
     keep,
     number_like,
-    on_callback_error,
     optional_floats,
     optional_handle_list,
     optional_ints,
@@ -88,7 +84,7 @@ from ._runtime import (
     wrap_or,
 )
 from ._signatures import by_own_names
-from ._tensor_type import TensorBase, into, same_shape
+from ._tensor_type import TensorBase, into, keep_raised, same_shape
 from ._types import DTYPE, MEMORY_FORMAT, Choice
 from ._warning import alpha_by_position, warn_of_sizes
 """
@@ -433,13 +429,10 @@ def _or_none(helper: str, kind: Kind) -> str:
 _TAKE = {
     "tensor": "wrap(@)", "handle": "NAME.own(@)", "tensor[]": "take_tensors(@)",
     "str": "take_text(@)", "str[]": "take_texts(@)", "bool": "@ != 0", "enum": "NAME.value(@)",
-    "i64": "@", "pointer": "@",
+    "i64": "@", "f64": "@", "pointer": "@", "device": "device_at(@)",
 }  # fmt: skip
-# Where it is the only one, the shim's value may say that the call has failed.
-_TAKE_OR_FAIL = {
-    "tensor": "@", "i64": "int_or_fail(@)", "f64": "float_or_fail(@)", "device": "device_from(@)",
-}  # fmt: skip
-_FAILED = {"tensor": "out is None", "bool": "out < 0", "enum": "not out", "pointer": "out < 0"}
+# Where it is the only one, the module has made Python's object of it.
+_TAKE_ONLY = _TAKE | {"tensor": "@", "bool": "@"}
 
 
 def _taken(r: Result, table: dict[str, str], value: str) -> str:
@@ -449,27 +442,22 @@ def _taken(r: Result, table: dict[str, str], value: str) -> str:
     return table[r.kind.key].replace("@", value).replace("NAME", name)
 
 
-def _raised_if(condition: str) -> list[str]:
-    return [f"if {condition}:", f"{INDENT}raise fail()"]
-
-
 def _result(c: Call, call: str) -> tuple[list[str], list[str]]:
     """(statements that call, statements that make the result)."""
     if not c.results:
         back = [f"return {c.slots[0].name}"] if c.returns_this else []
-        return [f"status = {call})"], [*_raised_if("status"), *back]
+        return [f"{call})"], back
     many = "" if call.endswith("(") else ", "
     if len(c.results) > 1:
-        buffer = [f'out = ffi_new("int64_t[{len(c.results)}]")', f"status = {call}{many}out)"]
+        buffer = [f'out = ffi_new("int64_t[{len(c.results)}]")', f"{call}{many}out)"]
         made = ", ".join(_several(r, f"out[{i}]") for i, r in enumerate(c.results))
         result = f"{c.function.name}_result(({made}))" if c.names_results else made
-        return buffer, [*_raised_if("status"), f"return {result}"]
+        return buffer, [f"return {result}"]
     r = c.results[0]
     if r.form == "numbers":
         return _numbers(r, f"{call}{many}out"), ["return take_numbers(out, count)"]
     if r.kind.base == "scalar":
-        out = ["out = ffi_new(SCALAR_OUT)", f"status = {call}{many}out)"]
-        return out, [*_raised_if("status"), "return scalar_from(out)"]
+        return ["out = ffi_new(SCALAR_OUT)", f"{call}{many}out)"], ["return scalar_from(out)"]
     return [f"out = {call})"], _only(c, r)
 
 
@@ -478,7 +466,7 @@ def _only(c: Call, r: Result) -> list[str]:
     given = c.slots[0].name if may_give_back(c) else ""
     is_list = may_give_back(c) and c.slots[0].kind.list
     if r.kind.key == "tensor?":
-        return ["if out > 1:", f"{INDENT}return wrap(out)", *_raised_if("out"), "return None"]
+        return ["return wrap(out) if out else None"]
     if r.kind.key == "tensor" and given:
         first = f"{given}[0] if {given} else None" if is_list else given
         return [f"return wrap_or(out, {first})"]
@@ -488,13 +476,13 @@ def _only(c: Call, r: Result) -> list[str]:
             if is_list
             else f"return take_tensors(out, ({given},))"
         ]
-    lines = _raised_if(_FAILED[r.kind.key]) if r.kind.key in _FAILED else []
+    lines = []
     if is_factory(c.function):
-        lines += [
+        lines = [
             "if layout is not None or pin_memory is not False:",
             f"{INDENT}return placed(out, layout, pin_memory)",
         ]
-    return [*lines, f"return {_taken(r, _TAKE | _TAKE_OR_FAIL, 'out')}"]
+    return [*lines, f"return {_taken(r, _TAKE_ONLY, 'out')}"]
 
 
 def _numbers(r: Result, call: str) -> list[str]:
@@ -530,7 +518,7 @@ def _callback(h: Hook) -> str:
     taken = [p.name for s in h.inputs for p in s.parameters] + [r.name for r in h.results]
     passed = ", ".join(_taken(s, _LENT, s.name) for s in h.inputs)
     lines = [
-        f'@ffi.def_extern("py_on_{h.name}", error=9, onerror=on_callback_error)',
+        f'@ffi.def_extern("py_on_{h.name}", error=9, onerror=keep_raised)',
         f"def _on_{h.name}({', '.join(['id', *taken])}):",
         f"{INDENT}{'result = ' if h.results else ''}CALLBACKS[id]({passed})",
     ]

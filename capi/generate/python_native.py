@@ -2,13 +2,18 @@
 
 `native.gen.cdef` and `native.gen.c` are what cffi compiles: for each function a static shim
 `py_NAME` with a shape that is cheap to call from Python. A tensor crosses as itself, what else has a
-handle as an int64, so no pointer objects are made; one result comes back as the shim's own result,
-with a value that says "failed":
+handle as an int64, so no pointer objects are made; one result comes back as the shim's own result, of
+a type of native.h's whose conversion raises the error where the value says "failed":
 
-    tensor               NULL, which Python gets as None
-    handle, list, text   0 (an absent optional is 0 too, so there 1 means failed)
-    i64                  INT64_MIN     f64   NaN     bool, count, pointer   -1     enum, device   0
-    none, scalar, several results      a status; the results are written through a pointer
+    new_tensor        tensor                       NULL
+    handle_result     handle, list, text, device   0
+    optional_result   handle that may be absent    1; absent is 0
+    int_result        i64                          INT64_MIN, if there is an error
+    double            f64                          NaN, if there is an error
+    bool_result       bool                         -1
+    count_result      count, pointer               -1
+    enum_result       enum                         0
+    status_result     none, scalar, several        a status; the results go through a pointer
 
 `operators.gen.h` holds the calls behind Python's operators, for tensor_type.c.
 """
@@ -136,40 +141,48 @@ def shim(c: Call) -> tuple[str, str]:
 def _result(c: Call):
     """(result type, more parameters, lines before the call, out arguments, lines with the call)."""
     if not c.results:
-        return "int32_t", [], [], [], ["  return {call};"]
+        return "status_result", [], [], [], ["  return {call};"]
     if len(c.results) > 1:
         return _several(c)
     r = c.results[0]
     if r.handle:
         is_new = r.kind.key == "tensor" and not may_give_back(c)
-        return _handle(r, "new_tensor" if is_new else "int64_t")
+        if r.optional:
+            return _handle(r, "optional_result")
+        return _handle(r, "new_tensor" if is_new else "handle_result")
     match r.kind.key:
         case "i64":
             after = ["  if ({call}) return INT64_MIN;", "  if (out == INT64_MIN) dt_error_clear();"]
-            return "int64_t", [], ["  int64_t out = 0;"], ["&out"], [*after, "  return out;"]
+            return "int_result", [], ["  int64_t out = 0;"], ["&out"], [*after, "  return out;"]
         case "f64":
             after = ["  if ({call}) return NAN;", "  if (out != out) dt_error_clear();"]
             return "double", [], ["  double out = 0;"], ["&out"], [*after, "  return out;"]
         case "bool":
             after = ["  return {call} ? -1 : out;"]
-            return "int32_t", [], ["  int32_t out = 0;"], ["&out"], after
+            return "bool_result", [], ["  int32_t out = 0;"], ["&out"], after
         case "enum":
             after = ["  (void)!{call};", "  return out;"]
-            return "int32_t", [], ["  int32_t out = 0;"], ["&out"], after
+            return "enum_result", [], ["  int32_t out = 0;"], ["&out"], after
         case "device":
             before = ["  dt_device_type type = 0;", "  int64_t index = 0;"]
             after = ["  return {call} ? 0 : (int64_t)type << 32 | (uint32_t)index;"]
-            return "int64_t", [], before, ["&type", "&index"], after
+            return "handle_result", [], before, ["&type", "&index"], after
         case "pointer":
             after = ["  return {call} ? -1 : (int64_t)(intptr_t)out;"]
-            return "int64_t", [], ["  void *out = NULL;"], ["&out"], after
+            return "count_result", [], ["  void *out = NULL;"], ["&out"], after
         case "scalar":
             outs = ["&out->kind", "&out->i", "&out->f"]
-            return "int32_t", ["py_scalar *out"], [], outs, ["  return {call};"]
+            return "status_result", ["py_scalar *out"], [], outs, ["  return {call};"]
         case "i64[]" | "f64[]":
             after = ["  return {call} ? -1 : count;"]
             extra = [f"{_NUMBERS[r.kind.base]} *out", "int64_t capacity"]
-            return "int64_t", extra, ["  int64_t count = 0;"], ["out", "capacity", "&count"], after
+            return (
+                "count_result",
+                extra,
+                ["  int64_t count = 0;"],
+                ["out", "capacity", "&count"],
+                after,
+            )
     raise SchemaError(f"python: {c.c_name}: a result of kind {r.kind.key}")
 
 
@@ -190,7 +203,7 @@ def _several(c: Call):
         outs.append(f"&{r.name}")
         cast = "(int64_t)(intptr_t)" if r.handle else ""
         after.append(f"  out[{i}] = {cast}{r.name};")
-    return "int32_t", ["int64_t *out"], before, outs, [*after, "  return status;"]
+    return "status_result", ["int64_t *out"], before, outs, [*after, "  return status;"]
 
 
 # ---- callbacks

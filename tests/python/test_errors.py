@@ -3,6 +3,7 @@
 import gc
 import json
 import operator
+import sys
 import threading
 from pathlib import Path
 
@@ -276,3 +277,63 @@ def functions_of_numbers():
 def test_one_of_the_operands_must_be_a_tensor(name, count):
     with pytest.raises(TypeError):
         operator.attrgetter(name)(dt)(*[2.0] * count)
+
+
+def test_errors_of_signal_handlers_take_no_other_error_s_place():
+    """Python runs the handler between two of its instructions: here that is wherever a traced line begins or ends."""
+    a, b, x = dt.ones(2, 3), dt.ones(4, 5), dt.ones(2)
+
+    def interrupt(frame, event, arg):
+        frame.f_trace_opcodes = True
+        sys.settrace(None)
+        with pytest.raises(IndexError):
+            x[5]
+        sys.settrace(interrupt)
+        return interrupt
+
+    calls = {
+        "conv1d: weight": lambda: dt.nn.functional.conv1d(a, b),
+        "cat: Sizes of tensors": lambda: dt.cat([a, b]),
+        "backward: element 0": lambda: dt.autograd.backward(a.sum()),
+        "unbind: Dimension": lambda: dt.unbind(a, 7),
+    }
+    for text, call in calls.items():
+        with pytest.raises((RuntimeError, IndexError), match=text):
+            sys.settrace(interrupt)
+            try:
+                call()
+            finally:
+                sys.settrace(None)
+
+
+def test_an_exception_outlives_those_of_drops():
+    """What a hook has raised goes on as it is, though what is dropped meanwhile runs a hook that raises too."""
+    numpy = pytest.importorskip("numpy")
+
+    class Own(Exception):
+        pass
+
+    def fail(grad):
+        raise Own
+
+    def fail_otherwise(grad):
+        raise KeyError
+
+    def backward(*hooks):
+        x = dt.ones(1, requires_grad=True)
+        for hook in hooks:
+            x.register_hook(hook)
+        x.sum().backward()
+
+    class Owner(numpy.ndarray):
+        def __del__(self):
+            try:
+                with dt.enable_grad():
+                    backward(fail_otherwise)
+            except KeyError:
+                dropped.append(1)
+
+    dropped = []
+    with pytest.raises(Own):
+        backward(lambda grad: dt.from_numpy(numpy.ones(1, "float32").view(Owner)), fail)
+    assert dropped

@@ -58,8 +58,9 @@ static PyObject* memory_of(PyObject* module, PyObject* const* args, Py_ssize_t n
   Memory* const self = (Memory*)PyType_GenericAlloc(memory_type, 0);
   if (!self) return NULL;
   if (dt_detach(handle, &self->kept)) {
+    raise_last_error();
     Py_DECREF(self);
-    return raise_last_error();
+    return NULL;
   }
   self->data = data ? (char*)data : nothing;
   for (int64_t i = 0; i < dims; i++) {
@@ -106,7 +107,9 @@ static dt_dtype dtype_of_format(const char* format, Py_ssize_t width) {
 static void drop_object(void* object) {
   if (!Py_IsInitialized()) return;
   const PyGILState_STATE state = PyGILState_Ensure();
+  PyObject* const before = take_raised();
   Py_DECREF((PyObject*)object);
+  put_back(before);
   PyGILState_Release(state);
 }
 

@@ -131,7 +131,7 @@ static void py_hook_release(int64_t handle) {
   dt_hook_release((dt_hook *)(intptr_t)handle);
 }
 
-static int64_t py_nn_linear(int64_t in_features, int64_t out_features, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_linear(int64_t in_features, int64_t out_features, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_linear_options options_options = DT_NN_LINEAR_OPTIONS_INIT;
   options_options.bias = bias;
   options_options.device_type = device_type;
@@ -142,7 +142,7 @@ static int64_t py_nn_linear(int64_t in_features, int64_t out_features, _Bool bia
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_conv1d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups, _Bool bias, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_conv1d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups, _Bool bias, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_conv1d_options options_options = DT_NN_CONV1D_OPTIONS_INIT;
   options_options.stride = stride;
   options_options.stride_n = stride_n;
@@ -161,7 +161,7 @@ static int64_t py_nn_conv1d(int64_t in_channels, int64_t out_channels, const int
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_conv2d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups, _Bool bias, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_conv2d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups, _Bool bias, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_conv2d_options options_options = DT_NN_CONV2D_OPTIONS_INIT;
   options_options.stride = stride;
   options_options.stride_n = stride_n;
@@ -180,7 +180,7 @@ static int64_t py_nn_conv2d(int64_t in_channels, int64_t out_channels, const int
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_conv3d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups, _Bool bias, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_conv3d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups, _Bool bias, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_conv3d_options options_options = DT_NN_CONV3D_OPTIONS_INIT;
   options_options.stride = stride;
   options_options.stride_n = stride_n;
@@ -199,7 +199,7 @@ static int64_t py_nn_conv3d(int64_t in_channels, int64_t out_channels, const int
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_conv_transpose1d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, _Bool bias, const int64_t *dilation, int64_t dilation_n, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_conv_transpose1d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, _Bool bias, const int64_t *dilation, int64_t dilation_n, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_conv_transpose1d_options options_options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT;
   options_options.stride = stride;
   options_options.stride_n = stride_n;
@@ -220,7 +220,7 @@ static int64_t py_nn_conv_transpose1d(int64_t in_channels, int64_t out_channels,
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_conv_transpose2d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, _Bool bias, const int64_t *dilation, int64_t dilation_n, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_conv_transpose2d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, _Bool bias, const int64_t *dilation, int64_t dilation_n, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_conv_transpose2d_options options_options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT;
   options_options.stride = stride;
   options_options.stride_n = stride_n;
@@ -241,7 +241,7 @@ static int64_t py_nn_conv_transpose2d(int64_t in_channels, int64_t out_channels,
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_conv_transpose3d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, _Bool bias, const int64_t *dilation, int64_t dilation_n, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_conv_transpose3d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, _Bool bias, const int64_t *dilation, int64_t dilation_n, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_conv_transpose3d_options options_options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT;
   options_options.stride = stride;
   options_options.stride_n = stride_n;
@@ -262,7 +262,7 @@ static int64_t py_nn_conv_transpose3d(int64_t in_channels, int64_t out_channels,
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_batch_norm1d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, _Bool affine, _Bool track_running_stats, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_batch_norm1d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, _Bool affine, _Bool track_running_stats, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_batch_norm1d_options options_options = DT_NN_BATCH_NORM1D_OPTIONS_INIT;
   options_options.eps = eps;
   options_options.momentum_kind = momentum_kind;
@@ -279,7 +279,7 @@ static int64_t py_nn_batch_norm1d(int64_t num_features, double eps, int32_t mome
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_batch_norm2d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, _Bool affine, _Bool track_running_stats, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_batch_norm2d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, _Bool affine, _Bool track_running_stats, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_batch_norm2d_options options_options = DT_NN_BATCH_NORM2D_OPTIONS_INIT;
   options_options.eps = eps;
   options_options.momentum_kind = momentum_kind;
@@ -296,7 +296,7 @@ static int64_t py_nn_batch_norm2d(int64_t num_features, double eps, int32_t mome
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_batch_norm3d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, _Bool affine, _Bool track_running_stats, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_batch_norm3d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, _Bool affine, _Bool track_running_stats, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_batch_norm3d_options options_options = DT_NN_BATCH_NORM3D_OPTIONS_INIT;
   options_options.eps = eps;
   options_options.momentum_kind = momentum_kind;
@@ -313,7 +313,7 @@ static int64_t py_nn_batch_norm3d(int64_t num_features, double eps, int32_t mome
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_instance_norm1d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, _Bool affine, _Bool track_running_stats, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_instance_norm1d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, _Bool affine, _Bool track_running_stats, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_instance_norm1d_options options_options = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT;
   options_options.eps = eps;
   options_options.momentum_kind = momentum_kind;
@@ -330,7 +330,7 @@ static int64_t py_nn_instance_norm1d(int64_t num_features, double eps, int32_t m
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_instance_norm2d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, _Bool affine, _Bool track_running_stats, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_instance_norm2d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, _Bool affine, _Bool track_running_stats, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_instance_norm2d_options options_options = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT;
   options_options.eps = eps;
   options_options.momentum_kind = momentum_kind;
@@ -347,7 +347,7 @@ static int64_t py_nn_instance_norm2d(int64_t num_features, double eps, int32_t m
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_instance_norm3d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, _Bool affine, _Bool track_running_stats, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_instance_norm3d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, _Bool affine, _Bool track_running_stats, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_instance_norm3d_options options_options = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT;
   options_options.eps = eps;
   options_options.momentum_kind = momentum_kind;
@@ -364,7 +364,7 @@ static int64_t py_nn_instance_norm3d(int64_t num_features, double eps, int32_t m
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_group_norm(int64_t num_groups, int64_t num_channels, double eps, _Bool affine, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_group_norm(int64_t num_groups, int64_t num_channels, double eps, _Bool affine, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_group_norm_options options_options = DT_NN_GROUP_NORM_OPTIONS_INIT;
   options_options.eps = eps;
   options_options.affine = affine;
@@ -377,7 +377,7 @@ static int64_t py_nn_group_norm(int64_t num_groups, int64_t num_channels, double
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_rms_norm(const int64_t *normalized_shape, int64_t normalized_shape_n, int32_t eps_given, double eps, _Bool elementwise_affine, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_rms_norm(const int64_t *normalized_shape, int64_t normalized_shape_n, int32_t eps_given, double eps, _Bool elementwise_affine, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_rms_norm_options options_options = DT_NN_RMS_NORM_OPTIONS_INIT;
   options_options.eps = eps_given ? &eps : NULL;
   options_options.elementwise_affine = elementwise_affine;
@@ -389,7 +389,7 @@ static int64_t py_nn_rms_norm(const int64_t *normalized_shape, int64_t normalize
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_local_response_norm(int64_t size, double alpha, double beta, double k) {
+static handle_result py_nn_local_response_norm(int64_t size, double alpha, double beta, double k) {
   dt_nn_local_response_norm_options options_options = DT_NN_LOCAL_RESPONSE_NORM_OPTIONS_INIT;
   options_options.alpha = alpha;
   options_options.beta = beta;
@@ -399,7 +399,7 @@ static int64_t py_nn_local_response_norm(int64_t size, double alpha, double beta
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_layer_norm(const int64_t *normalized_shape, int64_t normalized_shape_n, double eps, _Bool elementwise_affine, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_layer_norm(const int64_t *normalized_shape, int64_t normalized_shape_n, double eps, _Bool elementwise_affine, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_layer_norm_options options_options = DT_NN_LAYER_NORM_OPTIONS_INIT;
   options_options.eps = eps;
   options_options.elementwise_affine = elementwise_affine;
@@ -412,7 +412,7 @@ static int64_t py_nn_layer_norm(const int64_t *normalized_shape, int64_t normali
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_dropout(double p, _Bool inplace) {
+static handle_result py_nn_dropout(double p, _Bool inplace) {
   dt_nn_dropout_options options_options = DT_NN_DROPOUT_OPTIONS_INIT;
   options_options.p = p;
   options_options.inplace = inplace;
@@ -421,7 +421,7 @@ static int64_t py_nn_dropout(double p, _Bool inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_dropout1d(double p, _Bool inplace) {
+static handle_result py_nn_dropout1d(double p, _Bool inplace) {
   dt_nn_dropout1d_options options_options = DT_NN_DROPOUT1D_OPTIONS_INIT;
   options_options.p = p;
   options_options.inplace = inplace;
@@ -430,7 +430,7 @@ static int64_t py_nn_dropout1d(double p, _Bool inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_dropout2d(double p, _Bool inplace) {
+static handle_result py_nn_dropout2d(double p, _Bool inplace) {
   dt_nn_dropout2d_options options_options = DT_NN_DROPOUT2D_OPTIONS_INIT;
   options_options.p = p;
   options_options.inplace = inplace;
@@ -439,7 +439,7 @@ static int64_t py_nn_dropout2d(double p, _Bool inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_dropout3d(double p, _Bool inplace) {
+static handle_result py_nn_dropout3d(double p, _Bool inplace) {
   dt_nn_dropout3d_options options_options = DT_NN_DROPOUT3D_OPTIONS_INIT;
   options_options.p = p;
   options_options.inplace = inplace;
@@ -448,7 +448,7 @@ static int64_t py_nn_dropout3d(double p, _Bool inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_alpha_dropout(double p, _Bool inplace) {
+static handle_result py_nn_alpha_dropout(double p, _Bool inplace) {
   dt_nn_alpha_dropout_options options_options = DT_NN_ALPHA_DROPOUT_OPTIONS_INIT;
   options_options.p = p;
   options_options.inplace = inplace;
@@ -457,7 +457,7 @@ static int64_t py_nn_alpha_dropout(double p, _Bool inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_feature_alpha_dropout(double p, _Bool inplace) {
+static handle_result py_nn_feature_alpha_dropout(double p, _Bool inplace) {
   dt_nn_feature_alpha_dropout_options options_options = DT_NN_FEATURE_ALPHA_DROPOUT_OPTIONS_INIT;
   options_options.p = p;
   options_options.inplace = inplace;
@@ -466,7 +466,7 @@ static int64_t py_nn_feature_alpha_dropout(double p, _Bool inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_embedding(int64_t num_embeddings, int64_t embedding_dim, int32_t padding_idx_given, int64_t padding_idx, int32_t max_norm_given, double max_norm, double norm_type, _Bool scale_grad_by_freq, _Bool sparse, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_embedding(int64_t num_embeddings, int64_t embedding_dim, int32_t padding_idx_given, int64_t padding_idx, int32_t max_norm_given, double max_norm, double norm_type, _Bool scale_grad_by_freq, _Bool sparse, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_embedding_options options_options = DT_NN_EMBEDDING_OPTIONS_INIT;
   options_options.padding_idx = padding_idx_given ? &padding_idx : NULL;
   options_options.max_norm = max_norm_given ? &max_norm : NULL;
@@ -481,7 +481,7 @@ static int64_t py_nn_embedding(int64_t num_embeddings, int64_t embedding_dim, in
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_embedding_bag(int64_t num_embeddings, int64_t embedding_dim, int32_t max_norm_given, double max_norm, double norm_type, _Bool scale_grad_by_freq, const char *mode, _Bool sparse, _Bool include_last_offset, int32_t padding_idx_given, int64_t padding_idx, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_embedding_bag(int64_t num_embeddings, int64_t embedding_dim, int32_t max_norm_given, double max_norm, double norm_type, _Bool scale_grad_by_freq, const char *mode, _Bool sparse, _Bool include_last_offset, int32_t padding_idx_given, int64_t padding_idx, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_embedding_bag_options options_options = DT_NN_EMBEDDING_BAG_OPTIONS_INIT;
   options_options.max_norm = max_norm_given ? &max_norm : NULL;
   options_options.norm_type = norm_type;
@@ -498,7 +498,7 @@ static int64_t py_nn_embedding_bag(int64_t num_embeddings, int64_t embedding_dim
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_flatten(int64_t start_dim, int64_t end_dim) {
+static handle_result py_nn_flatten(int64_t start_dim, int64_t end_dim) {
   dt_nn_flatten_options options_options = DT_NN_FLATTEN_OPTIONS_INIT;
   options_options.start_dim = start_dim;
   options_options.end_dim = end_dim;
@@ -507,13 +507,13 @@ static int64_t py_nn_flatten(int64_t start_dim, int64_t end_dim) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_identity(void) {
+static handle_result py_nn_identity(void) {
   dt_module *out = NULL;
   (void)!dt_nn_identity(&out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_cosine_similarity(int64_t dim, double eps) {
+static handle_result py_nn_cosine_similarity(int64_t dim, double eps) {
   dt_nn_cosine_similarity_options options_options = DT_NN_COSINE_SIMILARITY_OPTIONS_INIT;
   options_options.dim = dim;
   options_options.eps = eps;
@@ -522,7 +522,7 @@ static int64_t py_nn_cosine_similarity(int64_t dim, double eps) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_pairwise_distance(double p, double eps, _Bool keepdim) {
+static handle_result py_nn_pairwise_distance(double p, double eps, _Bool keepdim) {
   dt_nn_pairwise_distance_options options_options = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT;
   options_options.p = p;
   options_options.eps = eps;
@@ -532,7 +532,7 @@ static int64_t py_nn_pairwise_distance(double p, double eps, _Bool keepdim) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_bilinear_options options_options = DT_NN_BILINEAR_OPTIONS_INIT;
   options_options.bias = bias;
   options_options.device_type = device_type;
@@ -543,7 +543,7 @@ static int64_t py_nn_bilinear(int64_t in1_features, int64_t in2_features, int64_
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_relu(_Bool inplace) {
+static handle_result py_nn_relu(_Bool inplace) {
   dt_nn_relu_options options_options = DT_NN_RELU_OPTIONS_INIT;
   options_options.inplace = inplace;
   dt_module *out = NULL;
@@ -551,7 +551,7 @@ static int64_t py_nn_relu(_Bool inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_leaky_relu(double negative_slope, _Bool inplace) {
+static handle_result py_nn_leaky_relu(double negative_slope, _Bool inplace) {
   dt_nn_leaky_relu_options options_options = DT_NN_LEAKY_RELU_OPTIONS_INIT;
   options_options.negative_slope = negative_slope;
   options_options.inplace = inplace;
@@ -560,7 +560,7 @@ static int64_t py_nn_leaky_relu(double negative_slope, _Bool inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_elu(double alpha, _Bool inplace) {
+static handle_result py_nn_elu(double alpha, _Bool inplace) {
   dt_nn_elu_options options_options = DT_NN_ELU_OPTIONS_INIT;
   options_options.alpha = alpha;
   options_options.inplace = inplace;
@@ -569,7 +569,7 @@ static int64_t py_nn_elu(double alpha, _Bool inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_softplus(double beta, double threshold) {
+static handle_result py_nn_softplus(double beta, double threshold) {
   dt_nn_softplus_options options_options = DT_NN_SOFTPLUS_OPTIONS_INIT;
   options_options.beta = beta;
   options_options.threshold = threshold;
@@ -578,7 +578,7 @@ static int64_t py_nn_softplus(double beta, double threshold) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_gelu(int32_t approximate) {
+static handle_result py_nn_gelu(int32_t approximate) {
   dt_nn_gelu_options options_options = DT_NN_GELU_OPTIONS_INIT;
   options_options.approximate = approximate;
   dt_module *out = NULL;
@@ -586,7 +586,7 @@ static int64_t py_nn_gelu(int32_t approximate) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_silu(_Bool inplace) {
+static handle_result py_nn_silu(_Bool inplace) {
   dt_nn_silu_options options_options = DT_NN_SILU_OPTIONS_INIT;
   options_options.inplace = inplace;
   dt_module *out = NULL;
@@ -594,25 +594,25 @@ static int64_t py_nn_silu(_Bool inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_sigmoid(void) {
+static handle_result py_nn_sigmoid(void) {
   dt_module *out = NULL;
   (void)!dt_nn_sigmoid(&out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_log_sigmoid(void) {
+static handle_result py_nn_log_sigmoid(void) {
   dt_module *out = NULL;
   (void)!dt_nn_log_sigmoid(&out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_tanh(void) {
+static handle_result py_nn_tanh(void) {
   dt_module *out = NULL;
   (void)!dt_nn_tanh(&out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_hardtanh(double min_val, double max_val, _Bool inplace) {
+static handle_result py_nn_hardtanh(double min_val, double max_val, _Bool inplace) {
   dt_nn_hardtanh_options options_options = DT_NN_HARDTANH_OPTIONS_INIT;
   options_options.min_val = min_val;
   options_options.max_val = max_val;
@@ -622,7 +622,7 @@ static int64_t py_nn_hardtanh(double min_val, double max_val, _Bool inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_re_lu6(_Bool inplace) {
+static handle_result py_nn_re_lu6(_Bool inplace) {
   dt_nn_re_lu6_options options_options = DT_NN_RE_LU6_OPTIONS_INIT;
   options_options.inplace = inplace;
   dt_module *out = NULL;
@@ -630,7 +630,7 @@ static int64_t py_nn_re_lu6(_Bool inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_hardsigmoid(_Bool inplace) {
+static handle_result py_nn_hardsigmoid(_Bool inplace) {
   dt_nn_hardsigmoid_options options_options = DT_NN_HARDSIGMOID_OPTIONS_INIT;
   options_options.inplace = inplace;
   dt_module *out = NULL;
@@ -638,7 +638,7 @@ static int64_t py_nn_hardsigmoid(_Bool inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_hardswish(_Bool inplace) {
+static handle_result py_nn_hardswish(_Bool inplace) {
   dt_nn_hardswish_options options_options = DT_NN_HARDSWISH_OPTIONS_INIT;
   options_options.inplace = inplace;
   dt_module *out = NULL;
@@ -646,7 +646,7 @@ static int64_t py_nn_hardswish(_Bool inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_hardshrink(double lambd) {
+static handle_result py_nn_hardshrink(double lambd) {
   dt_nn_hardshrink_options options_options = DT_NN_HARDSHRINK_OPTIONS_INIT;
   options_options.lambd = lambd;
   dt_module *out = NULL;
@@ -654,7 +654,7 @@ static int64_t py_nn_hardshrink(double lambd) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_softshrink(double lambd) {
+static handle_result py_nn_softshrink(double lambd) {
   dt_nn_softshrink_options options_options = DT_NN_SOFTSHRINK_OPTIONS_INIT;
   options_options.lambd = lambd;
   dt_module *out = NULL;
@@ -662,13 +662,13 @@ static int64_t py_nn_softshrink(double lambd) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_tanhshrink(void) {
+static handle_result py_nn_tanhshrink(void) {
   dt_module *out = NULL;
   (void)!dt_nn_tanhshrink(&out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_threshold(double threshold, double value, _Bool inplace) {
+static handle_result py_nn_threshold(double threshold, double value, _Bool inplace) {
   dt_nn_threshold_options options_options = DT_NN_THRESHOLD_OPTIONS_INIT;
   options_options.inplace = inplace;
   dt_module *out = NULL;
@@ -676,13 +676,13 @@ static int64_t py_nn_threshold(double threshold, double value, _Bool inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_softsign(void) {
+static handle_result py_nn_softsign(void) {
   dt_module *out = NULL;
   (void)!dt_nn_softsign(&out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_selu(_Bool inplace) {
+static handle_result py_nn_selu(_Bool inplace) {
   dt_nn_selu_options options_options = DT_NN_SELU_OPTIONS_INIT;
   options_options.inplace = inplace;
   dt_module *out = NULL;
@@ -690,7 +690,7 @@ static int64_t py_nn_selu(_Bool inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_celu(double alpha, _Bool inplace) {
+static handle_result py_nn_celu(double alpha, _Bool inplace) {
   dt_nn_celu_options options_options = DT_NN_CELU_OPTIONS_INIT;
   options_options.alpha = alpha;
   options_options.inplace = inplace;
@@ -699,7 +699,7 @@ static int64_t py_nn_celu(double alpha, _Bool inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_mish(_Bool inplace) {
+static handle_result py_nn_mish(_Bool inplace) {
   dt_nn_mish_options options_options = DT_NN_MISH_OPTIONS_INIT;
   options_options.inplace = inplace;
   dt_module *out = NULL;
@@ -707,7 +707,7 @@ static int64_t py_nn_mish(_Bool inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_glu(int64_t dim) {
+static handle_result py_nn_glu(int64_t dim) {
   dt_nn_glu_options options_options = DT_NN_GLU_OPTIONS_INIT;
   options_options.dim = dim;
   dt_module *out = NULL;
@@ -715,7 +715,7 @@ static int64_t py_nn_glu(int64_t dim) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_prelu(int64_t num_parameters, double init, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_prelu(int64_t num_parameters, double init, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_prelu_options options_options = DT_NN_PRELU_OPTIONS_INIT;
   options_options.num_parameters = num_parameters;
   options_options.init = init;
@@ -727,7 +727,7 @@ static int64_t py_nn_prelu(int64_t num_parameters, double init, int32_t device_t
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_rrelu(double lower, double upper, _Bool inplace) {
+static handle_result py_nn_rrelu(double lower, double upper, _Bool inplace) {
   dt_nn_rrelu_options options_options = DT_NN_RRELU_OPTIONS_INIT;
   options_options.lower = lower;
   options_options.upper = upper;
@@ -737,31 +737,31 @@ static int64_t py_nn_rrelu(double lower, double upper, _Bool inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_softmin(int64_t dim) {
+static handle_result py_nn_softmin(int64_t dim) {
   dt_module *out = NULL;
   (void)!dt_nn_softmin(dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_softmax(int64_t dim) {
+static handle_result py_nn_softmax(int64_t dim) {
   dt_module *out = NULL;
   (void)!dt_nn_softmax(dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_softmax2d(void) {
+static handle_result py_nn_softmax2d(void) {
   dt_module *out = NULL;
   (void)!dt_nn_softmax2d(&out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_log_softmax(int64_t dim) {
+static handle_result py_nn_log_softmax(int64_t dim) {
   dt_module *out = NULL;
   (void)!dt_nn_log_softmax(dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_multihead_attention(int64_t embed_dim, int64_t num_heads, double dropout, _Bool bias, _Bool add_bias_kv, _Bool add_zero_attn, int32_t kdim_given, int64_t kdim, int32_t vdim_given, int64_t vdim, _Bool batch_first, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_multihead_attention(int64_t embed_dim, int64_t num_heads, double dropout, _Bool bias, _Bool add_bias_kv, _Bool add_zero_attn, int32_t kdim_given, int64_t kdim, int32_t vdim_given, int64_t vdim, _Bool batch_first, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_multihead_attention_options options_options = DT_NN_MULTIHEAD_ATTENTION_OPTIONS_INIT;
   options_options.dropout = dropout;
   options_options.bias = bias;
@@ -778,7 +778,7 @@ static int64_t py_nn_multihead_attention(int64_t embed_dim, int64_t num_heads, d
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_transformer_encoder_layer(int64_t d_model, int64_t nhead, int64_t dim_feedforward, double dropout, const char *activation, double layer_norm_eps, _Bool batch_first, _Bool norm_first, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_transformer_encoder_layer(int64_t d_model, int64_t nhead, int64_t dim_feedforward, double dropout, const char *activation, double layer_norm_eps, _Bool batch_first, _Bool norm_first, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_transformer_encoder_layer_options options_options = DT_NN_TRANSFORMER_ENCODER_LAYER_OPTIONS_INIT;
   options_options.dim_feedforward = dim_feedforward;
   options_options.dropout = dropout;
@@ -795,7 +795,7 @@ static int64_t py_nn_transformer_encoder_layer(int64_t d_model, int64_t nhead, i
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_transformer_encoder(int64_t encoder_layer, int64_t num_layers, int64_t norm) {
+static handle_result py_nn_transformer_encoder(int64_t encoder_layer, int64_t num_layers, int64_t norm) {
   dt_nn_transformer_encoder_options options_options = DT_NN_TRANSFORMER_ENCODER_OPTIONS_INIT;
   options_options.norm = (dt_module *)(intptr_t)norm;
   dt_module *out = NULL;
@@ -803,7 +803,7 @@ static int64_t py_nn_transformer_encoder(int64_t encoder_layer, int64_t num_laye
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_transformer_decoder_layer(int64_t d_model, int64_t nhead, int64_t dim_feedforward, double dropout, const char *activation, double layer_norm_eps, _Bool batch_first, _Bool norm_first, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_transformer_decoder_layer(int64_t d_model, int64_t nhead, int64_t dim_feedforward, double dropout, const char *activation, double layer_norm_eps, _Bool batch_first, _Bool norm_first, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_transformer_decoder_layer_options options_options = DT_NN_TRANSFORMER_DECODER_LAYER_OPTIONS_INIT;
   options_options.dim_feedforward = dim_feedforward;
   options_options.dropout = dropout;
@@ -820,7 +820,7 @@ static int64_t py_nn_transformer_decoder_layer(int64_t d_model, int64_t nhead, i
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_transformer_decoder(int64_t decoder_layer, int64_t num_layers, int64_t norm) {
+static handle_result py_nn_transformer_decoder(int64_t decoder_layer, int64_t num_layers, int64_t norm) {
   dt_nn_transformer_decoder_options options_options = DT_NN_TRANSFORMER_DECODER_OPTIONS_INIT;
   options_options.norm = (dt_module *)(intptr_t)norm;
   dt_module *out = NULL;
@@ -828,7 +828,7 @@ static int64_t py_nn_transformer_decoder(int64_t decoder_layer, int64_t num_laye
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_transformer(int64_t d_model, int64_t nhead, int64_t num_encoder_layers, int64_t num_decoder_layers, int64_t dim_feedforward, double dropout, const char *activation, double layer_norm_eps, _Bool batch_first, _Bool norm_first, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_transformer(int64_t d_model, int64_t nhead, int64_t num_encoder_layers, int64_t num_decoder_layers, int64_t dim_feedforward, double dropout, const char *activation, double layer_norm_eps, _Bool batch_first, _Bool norm_first, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_transformer_options options_options = DT_NN_TRANSFORMER_OPTIONS_INIT;
   options_options.d_model = d_model;
   options_options.nhead = nhead;
@@ -849,7 +849,7 @@ static int64_t py_nn_transformer(int64_t d_model, int64_t nhead, int64_t num_enc
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_mse_loss(int32_t reduction) {
+static handle_result py_nn_mse_loss(int32_t reduction) {
   dt_nn_mse_loss_options options_options = DT_NN_MSE_LOSS_OPTIONS_INIT;
   options_options.reduction = reduction;
   dt_module *out = NULL;
@@ -857,7 +857,7 @@ static int64_t py_nn_mse_loss(int32_t reduction) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_l1_loss(int32_t reduction) {
+static handle_result py_nn_l1_loss(int32_t reduction) {
   dt_nn_l1_loss_options options_options = DT_NN_L1_LOSS_OPTIONS_INIT;
   options_options.reduction = reduction;
   dt_module *out = NULL;
@@ -865,7 +865,7 @@ static int64_t py_nn_l1_loss(int32_t reduction) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_nll_loss(optional_tensor weight, int64_t ignore_index, int32_t reduction) {
+static handle_result py_nn_nll_loss(optional_tensor weight, int64_t ignore_index, int32_t reduction) {
   dt_nn_nll_loss_options options_options = DT_NN_NLL_LOSS_OPTIONS_INIT;
   options_options.weight = (dt_tensor *)(intptr_t)weight;
   options_options.ignore_index = ignore_index;
@@ -875,7 +875,7 @@ static int64_t py_nn_nll_loss(optional_tensor weight, int64_t ignore_index, int3
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_cross_entropy_loss(optional_tensor weight, int64_t ignore_index, int32_t reduction, double label_smoothing) {
+static handle_result py_nn_cross_entropy_loss(optional_tensor weight, int64_t ignore_index, int32_t reduction, double label_smoothing) {
   dt_nn_cross_entropy_loss_options options_options = DT_NN_CROSS_ENTROPY_LOSS_OPTIONS_INIT;
   options_options.weight = (dt_tensor *)(intptr_t)weight;
   options_options.ignore_index = ignore_index;
@@ -886,7 +886,7 @@ static int64_t py_nn_cross_entropy_loss(optional_tensor weight, int64_t ignore_i
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_bce_loss(optional_tensor weight, int32_t reduction) {
+static handle_result py_nn_bce_loss(optional_tensor weight, int32_t reduction) {
   dt_nn_bce_loss_options options_options = DT_NN_BCE_LOSS_OPTIONS_INIT;
   options_options.weight = (dt_tensor *)(intptr_t)weight;
   options_options.reduction = reduction;
@@ -895,7 +895,7 @@ static int64_t py_nn_bce_loss(optional_tensor weight, int32_t reduction) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_bce_with_logits_loss(optional_tensor weight, int32_t reduction, optional_tensor pos_weight) {
+static handle_result py_nn_bce_with_logits_loss(optional_tensor weight, int32_t reduction, optional_tensor pos_weight) {
   dt_nn_bce_with_logits_loss_options options_options = DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT;
   options_options.weight = (dt_tensor *)(intptr_t)weight;
   options_options.reduction = reduction;
@@ -905,7 +905,7 @@ static int64_t py_nn_bce_with_logits_loss(optional_tensor weight, int32_t reduct
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_smooth_l1_loss(int32_t reduction, double beta) {
+static handle_result py_nn_smooth_l1_loss(int32_t reduction, double beta) {
   dt_nn_smooth_l1_loss_options options_options = DT_NN_SMOOTH_L1_LOSS_OPTIONS_INIT;
   options_options.reduction = reduction;
   options_options.beta = beta;
@@ -914,7 +914,7 @@ static int64_t py_nn_smooth_l1_loss(int32_t reduction, double beta) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_huber_loss(int32_t reduction, double delta) {
+static handle_result py_nn_huber_loss(int32_t reduction, double delta) {
   dt_nn_huber_loss_options options_options = DT_NN_HUBER_LOSS_OPTIONS_INIT;
   options_options.reduction = reduction;
   options_options.delta = delta;
@@ -923,7 +923,7 @@ static int64_t py_nn_huber_loss(int32_t reduction, double delta) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_kl_div_loss(int32_t reduction, _Bool log_target) {
+static handle_result py_nn_kl_div_loss(int32_t reduction, _Bool log_target) {
   dt_nn_kl_div_loss_options options_options = DT_NN_KL_DIV_LOSS_OPTIONS_INIT;
   options_options.reduction = reduction;
   options_options.log_target = log_target;
@@ -932,7 +932,7 @@ static int64_t py_nn_kl_div_loss(int32_t reduction, _Bool log_target) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_poisson_nll_loss(_Bool log_input, _Bool full, double eps, int32_t reduction) {
+static handle_result py_nn_poisson_nll_loss(_Bool log_input, _Bool full, double eps, int32_t reduction) {
   dt_nn_poisson_nll_loss_options options_options = DT_NN_POISSON_NLL_LOSS_OPTIONS_INIT;
   options_options.log_input = log_input;
   options_options.full = full;
@@ -943,7 +943,7 @@ static int64_t py_nn_poisson_nll_loss(_Bool log_input, _Bool full, double eps, i
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_gaussian_nll_loss(_Bool full, double eps, int32_t reduction) {
+static handle_result py_nn_gaussian_nll_loss(_Bool full, double eps, int32_t reduction) {
   dt_nn_gaussian_nll_loss_options options_options = DT_NN_GAUSSIAN_NLL_LOSS_OPTIONS_INIT;
   options_options.full = full;
   options_options.eps = eps;
@@ -953,7 +953,7 @@ static int64_t py_nn_gaussian_nll_loss(_Bool full, double eps, int32_t reduction
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_soft_margin_loss(int32_t reduction) {
+static handle_result py_nn_soft_margin_loss(int32_t reduction) {
   dt_nn_soft_margin_loss_options options_options = DT_NN_SOFT_MARGIN_LOSS_OPTIONS_INIT;
   options_options.reduction = reduction;
   dt_module *out = NULL;
@@ -961,7 +961,7 @@ static int64_t py_nn_soft_margin_loss(int32_t reduction) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_hinge_embedding_loss(double margin, int32_t reduction) {
+static handle_result py_nn_hinge_embedding_loss(double margin, int32_t reduction) {
   dt_nn_hinge_embedding_loss_options options_options = DT_NN_HINGE_EMBEDDING_LOSS_OPTIONS_INIT;
   options_options.margin = margin;
   options_options.reduction = reduction;
@@ -970,7 +970,7 @@ static int64_t py_nn_hinge_embedding_loss(double margin, int32_t reduction) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_margin_ranking_loss(double margin, int32_t reduction) {
+static handle_result py_nn_margin_ranking_loss(double margin, int32_t reduction) {
   dt_nn_margin_ranking_loss_options options_options = DT_NN_MARGIN_RANKING_LOSS_OPTIONS_INIT;
   options_options.margin = margin;
   options_options.reduction = reduction;
@@ -979,7 +979,7 @@ static int64_t py_nn_margin_ranking_loss(double margin, int32_t reduction) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_cosine_embedding_loss(double margin, int32_t reduction) {
+static handle_result py_nn_cosine_embedding_loss(double margin, int32_t reduction) {
   dt_nn_cosine_embedding_loss_options options_options = DT_NN_COSINE_EMBEDDING_LOSS_OPTIONS_INIT;
   options_options.margin = margin;
   options_options.reduction = reduction;
@@ -988,7 +988,7 @@ static int64_t py_nn_cosine_embedding_loss(double margin, int32_t reduction) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_triplet_margin_loss(double margin, double p, double eps, _Bool swap, int32_t reduction) {
+static handle_result py_nn_triplet_margin_loss(double margin, double p, double eps, _Bool swap, int32_t reduction) {
   dt_nn_triplet_margin_loss_options options_options = DT_NN_TRIPLET_MARGIN_LOSS_OPTIONS_INIT;
   options_options.margin = margin;
   options_options.p = p;
@@ -1000,7 +1000,7 @@ static int64_t py_nn_triplet_margin_loss(double margin, double p, double eps, _B
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_multi_margin_loss(int64_t p, double margin, optional_tensor weight, int32_t reduction) {
+static handle_result py_nn_multi_margin_loss(int64_t p, double margin, optional_tensor weight, int32_t reduction) {
   dt_nn_multi_margin_loss_options options_options = DT_NN_MULTI_MARGIN_LOSS_OPTIONS_INIT;
   options_options.p = p;
   options_options.margin = margin;
@@ -1011,7 +1011,7 @@ static int64_t py_nn_multi_margin_loss(int64_t p, double margin, optional_tensor
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_multi_label_margin_loss(int32_t reduction) {
+static handle_result py_nn_multi_label_margin_loss(int32_t reduction) {
   dt_nn_multi_label_margin_loss_options options_options = DT_NN_MULTI_LABEL_MARGIN_LOSS_OPTIONS_INIT;
   options_options.reduction = reduction;
   dt_module *out = NULL;
@@ -1019,7 +1019,7 @@ static int64_t py_nn_multi_label_margin_loss(int32_t reduction) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_multi_label_soft_margin_loss(optional_tensor weight, int32_t reduction) {
+static handle_result py_nn_multi_label_soft_margin_loss(optional_tensor weight, int32_t reduction) {
   dt_nn_multi_label_soft_margin_loss_options options_options = DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT;
   options_options.weight = (dt_tensor *)(intptr_t)weight;
   options_options.reduction = reduction;
@@ -1028,7 +1028,7 @@ static int64_t py_nn_multi_label_soft_margin_loss(optional_tensor weight, int32_
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_ctc_loss(int64_t blank, int32_t reduction, _Bool zero_infinity) {
+static handle_result py_nn_ctc_loss(int64_t blank, int32_t reduction, _Bool zero_infinity) {
   dt_nn_ctc_loss_options options_options = DT_NN_CTC_LOSS_OPTIONS_INIT;
   options_options.blank = blank;
   options_options.reduction = reduction;
@@ -1038,7 +1038,7 @@ static int64_t py_nn_ctc_loss(int64_t blank, int32_t reduction, _Bool zero_infin
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_max_pool1d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
+static handle_result py_nn_max_pool1d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
   dt_nn_max_pool1d_options options_options = DT_NN_MAX_POOL1D_OPTIONS_INIT;
   options_options.stride = list_or_null(stride, stride_n);
   options_options.stride_n = list_count(stride_n);
@@ -1052,7 +1052,7 @@ static int64_t py_nn_max_pool1d(const int64_t *kernel_size, int64_t kernel_size_
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_max_pool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
+static handle_result py_nn_max_pool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
   dt_nn_max_pool2d_options options_options = DT_NN_MAX_POOL2D_OPTIONS_INIT;
   options_options.stride = list_or_null(stride, stride_n);
   options_options.stride_n = list_count(stride_n);
@@ -1066,7 +1066,7 @@ static int64_t py_nn_max_pool2d(const int64_t *kernel_size, int64_t kernel_size_
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_max_pool3d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
+static handle_result py_nn_max_pool3d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
   dt_nn_max_pool3d_options options_options = DT_NN_MAX_POOL3D_OPTIONS_INIT;
   options_options.stride = list_or_null(stride, stride_n);
   options_options.stride_n = list_count(stride_n);
@@ -1080,7 +1080,7 @@ static int64_t py_nn_max_pool3d(const int64_t *kernel_size, int64_t kernel_size_
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_max_unpool1d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n) {
+static handle_result py_nn_max_unpool1d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n) {
   dt_nn_max_unpool1d_options options_options = DT_NN_MAX_UNPOOL1D_OPTIONS_INIT;
   options_options.stride = list_or_null(stride, stride_n);
   options_options.stride_n = list_count(stride_n);
@@ -1091,7 +1091,7 @@ static int64_t py_nn_max_unpool1d(const int64_t *kernel_size, int64_t kernel_siz
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_max_unpool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n) {
+static handle_result py_nn_max_unpool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n) {
   dt_nn_max_unpool2d_options options_options = DT_NN_MAX_UNPOOL2D_OPTIONS_INIT;
   options_options.stride = list_or_null(stride, stride_n);
   options_options.stride_n = list_count(stride_n);
@@ -1102,7 +1102,7 @@ static int64_t py_nn_max_unpool2d(const int64_t *kernel_size, int64_t kernel_siz
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_max_unpool3d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n) {
+static handle_result py_nn_max_unpool3d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n) {
   dt_nn_max_unpool3d_options options_options = DT_NN_MAX_UNPOOL3D_OPTIONS_INIT;
   options_options.stride = list_or_null(stride, stride_n);
   options_options.stride_n = list_count(stride_n);
@@ -1113,7 +1113,7 @@ static int64_t py_nn_max_unpool3d(const int64_t *kernel_size, int64_t kernel_siz
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_fractional_max_pool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n) {
+static handle_result py_nn_fractional_max_pool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n) {
   dt_nn_fractional_max_pool2d_options options_options = DT_NN_FRACTIONAL_MAX_POOL2D_OPTIONS_INIT;
   options_options.output_size = list_or_null(output_size, output_size_n);
   options_options.output_size_n = list_count(output_size_n);
@@ -1124,7 +1124,7 @@ static int64_t py_nn_fractional_max_pool2d(const int64_t *kernel_size, int64_t k
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_fractional_max_pool3d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n) {
+static handle_result py_nn_fractional_max_pool3d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n) {
   dt_nn_fractional_max_pool3d_options options_options = DT_NN_FRACTIONAL_MAX_POOL3D_OPTIONS_INIT;
   options_options.output_size = list_or_null(output_size, output_size_n);
   options_options.output_size_n = list_count(output_size_n);
@@ -1135,7 +1135,7 @@ static int64_t py_nn_fractional_max_pool3d(const int64_t *kernel_size, int64_t k
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_avg_pool1d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad) {
+static handle_result py_nn_avg_pool1d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad) {
   dt_nn_avg_pool1d_options options_options = DT_NN_AVG_POOL1D_OPTIONS_INIT;
   options_options.stride = list_or_null(stride, stride_n);
   options_options.stride_n = list_count(stride_n);
@@ -1148,7 +1148,7 @@ static int64_t py_nn_avg_pool1d(const int64_t *kernel_size, int64_t kernel_size_
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_avg_pool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
+static handle_result py_nn_avg_pool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
   dt_nn_avg_pool2d_options options_options = DT_NN_AVG_POOL2D_OPTIONS_INIT;
   options_options.stride = list_or_null(stride, stride_n);
   options_options.stride_n = list_count(stride_n);
@@ -1162,7 +1162,7 @@ static int64_t py_nn_avg_pool2d(const int64_t *kernel_size, int64_t kernel_size_
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_avg_pool3d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
+static handle_result py_nn_avg_pool3d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
   dt_nn_avg_pool3d_options options_options = DT_NN_AVG_POOL3D_OPTIONS_INIT;
   options_options.stride = list_or_null(stride, stride_n);
   options_options.stride_n = list_count(stride_n);
@@ -1176,19 +1176,19 @@ static int64_t py_nn_avg_pool3d(const int64_t *kernel_size, int64_t kernel_size_
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_adaptive_avg_pool1d(const int64_t *output_size, int64_t output_size_n) {
+static handle_result py_nn_adaptive_avg_pool1d(const int64_t *output_size, int64_t output_size_n) {
   dt_module *out = NULL;
   (void)!dt_nn_adaptive_avg_pool1d(output_size, output_size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_adaptive_max_pool1d(const int64_t *output_size, int64_t output_size_n) {
+static handle_result py_nn_adaptive_max_pool1d(const int64_t *output_size, int64_t output_size_n) {
   dt_module *out = NULL;
   (void)!dt_nn_adaptive_max_pool1d(output_size, output_size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_lp_pool1d(double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
+static handle_result py_nn_lp_pool1d(double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
   dt_nn_lp_pool1d_options options_options = DT_NN_LP_POOL1D_OPTIONS_INIT;
   options_options.stride = list_or_null(stride, stride_n);
   options_options.stride_n = list_count(stride_n);
@@ -1198,19 +1198,19 @@ static int64_t py_nn_lp_pool1d(double norm_type, const int64_t *kernel_size, int
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_adaptive_avg_pool2d(const int64_t *output_size, int64_t output_size_n) {
+static handle_result py_nn_adaptive_avg_pool2d(const int64_t *output_size, int64_t output_size_n) {
   dt_module *out = NULL;
   (void)!dt_nn_adaptive_avg_pool2d(output_size, output_size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_adaptive_max_pool2d(const int64_t *output_size, int64_t output_size_n) {
+static handle_result py_nn_adaptive_max_pool2d(const int64_t *output_size, int64_t output_size_n) {
   dt_module *out = NULL;
   (void)!dt_nn_adaptive_max_pool2d(output_size, output_size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_lp_pool2d(double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
+static handle_result py_nn_lp_pool2d(double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
   dt_nn_lp_pool2d_options options_options = DT_NN_LP_POOL2D_OPTIONS_INIT;
   options_options.stride = list_or_null(stride, stride_n);
   options_options.stride_n = list_count(stride_n);
@@ -1220,19 +1220,19 @@ static int64_t py_nn_lp_pool2d(double norm_type, const int64_t *kernel_size, int
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_adaptive_avg_pool3d(const int64_t *output_size, int64_t output_size_n) {
+static handle_result py_nn_adaptive_avg_pool3d(const int64_t *output_size, int64_t output_size_n) {
   dt_module *out = NULL;
   (void)!dt_nn_adaptive_avg_pool3d(output_size, output_size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_adaptive_max_pool3d(const int64_t *output_size, int64_t output_size_n) {
+static handle_result py_nn_adaptive_max_pool3d(const int64_t *output_size, int64_t output_size_n) {
   dt_module *out = NULL;
   (void)!dt_nn_adaptive_max_pool3d(output_size, output_size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_lp_pool3d(double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
+static handle_result py_nn_lp_pool3d(double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
   dt_nn_lp_pool3d_options options_options = DT_NN_LP_POOL3D_OPTIONS_INIT;
   options_options.stride = list_or_null(stride, stride_n);
   options_options.stride_n = list_count(stride_n);
@@ -1242,7 +1242,7 @@ static int64_t py_nn_lp_pool3d(double norm_type, const int64_t *kernel_size, int
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_upsample(const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode) {
+static handle_result py_nn_upsample(const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode) {
   dt_nn_upsample_options options_options = DT_NN_UPSAMPLE_OPTIONS_INIT;
   options_options.size = list_or_null(size, size_n);
   options_options.size_n = list_count(size_n);
@@ -1254,7 +1254,7 @@ static int64_t py_nn_upsample(const int64_t *size, int64_t size_n, const double 
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_upsampling_nearest2d(const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n) {
+static handle_result py_nn_upsampling_nearest2d(const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n) {
   dt_nn_upsampling_nearest2d_options options_options = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT;
   options_options.size = list_or_null(size, size_n);
   options_options.size_n = list_count(size_n);
@@ -1265,7 +1265,7 @@ static int64_t py_nn_upsampling_nearest2d(const int64_t *size, int64_t size_n, c
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_upsampling_bilinear2d(const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n) {
+static handle_result py_nn_upsampling_bilinear2d(const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n) {
   dt_nn_upsampling_bilinear2d_options options_options = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT;
   options_options.size = list_or_null(size, size_n);
   options_options.size_n = list_count(size_n);
@@ -1276,7 +1276,7 @@ static int64_t py_nn_upsampling_bilinear2d(const int64_t *size, int64_t size_n, 
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_rnn(int64_t input_size, int64_t hidden_size, int64_t num_layers, const char *nonlinearity, _Bool bias, _Bool batch_first, double dropout, _Bool bidirectional, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_rnn(int64_t input_size, int64_t hidden_size, int64_t num_layers, const char *nonlinearity, _Bool bias, _Bool batch_first, double dropout, _Bool bidirectional, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_rnn_options options_options = DT_NN_RNN_OPTIONS_INIT;
   options_options.num_layers = num_layers;
   options_options.nonlinearity = nonlinearity;
@@ -1292,7 +1292,7 @@ static int64_t py_nn_rnn(int64_t input_size, int64_t hidden_size, int64_t num_la
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_lstm(int64_t input_size, int64_t hidden_size, int64_t num_layers, _Bool bias, _Bool batch_first, double dropout, _Bool bidirectional, int64_t proj_size, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_lstm(int64_t input_size, int64_t hidden_size, int64_t num_layers, _Bool bias, _Bool batch_first, double dropout, _Bool bidirectional, int64_t proj_size, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_lstm_options options_options = DT_NN_LSTM_OPTIONS_INIT;
   options_options.num_layers = num_layers;
   options_options.bias = bias;
@@ -1308,7 +1308,7 @@ static int64_t py_nn_lstm(int64_t input_size, int64_t hidden_size, int64_t num_l
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_gru(int64_t input_size, int64_t hidden_size, int64_t num_layers, _Bool bias, _Bool batch_first, double dropout, _Bool bidirectional, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_gru(int64_t input_size, int64_t hidden_size, int64_t num_layers, _Bool bias, _Bool batch_first, double dropout, _Bool bidirectional, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_gru_options options_options = DT_NN_GRU_OPTIONS_INIT;
   options_options.num_layers = num_layers;
   options_options.bias = bias;
@@ -1323,7 +1323,7 @@ static int64_t py_nn_gru(int64_t input_size, int64_t hidden_size, int64_t num_la
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_rnn_cell(int64_t input_size, int64_t hidden_size, _Bool bias, const char *nonlinearity, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_rnn_cell(int64_t input_size, int64_t hidden_size, _Bool bias, const char *nonlinearity, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_rnn_cell_options options_options = DT_NN_RNN_CELL_OPTIONS_INIT;
   options_options.bias = bias;
   options_options.nonlinearity = nonlinearity;
@@ -1335,7 +1335,7 @@ static int64_t py_nn_rnn_cell(int64_t input_size, int64_t hidden_size, _Bool bia
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_lstm_cell(int64_t input_size, int64_t hidden_size, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_lstm_cell(int64_t input_size, int64_t hidden_size, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_lstm_cell_options options_options = DT_NN_LSTM_CELL_OPTIONS_INIT;
   options_options.bias = bias;
   options_options.device_type = device_type;
@@ -1346,7 +1346,7 @@ static int64_t py_nn_lstm_cell(int64_t input_size, int64_t hidden_size, _Bool bi
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_gru_cell(int64_t input_size, int64_t hidden_size, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_nn_gru_cell(int64_t input_size, int64_t hidden_size, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_gru_cell_options options_options = DT_NN_GRU_CELL_OPTIONS_INIT;
   options_options.bias = bias;
   options_options.device_type = device_type;
@@ -1357,13 +1357,13 @@ static int64_t py_nn_gru_cell(int64_t input_size, int64_t hidden_size, _Bool bia
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_unflatten(int64_t dim, const int64_t *unflattened_size, int64_t unflattened_size_n) {
+static handle_result py_nn_unflatten(int64_t dim, const int64_t *unflattened_size, int64_t unflattened_size_n) {
   dt_module *out = NULL;
   (void)!dt_nn_unflatten(dim, unflattened_size, unflattened_size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_fold(const int64_t *output_size, int64_t output_size_n, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *dilation, int64_t dilation_n, const int64_t *padding, int64_t padding_n, const int64_t *stride, int64_t stride_n) {
+static handle_result py_nn_fold(const int64_t *output_size, int64_t output_size_n, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *dilation, int64_t dilation_n, const int64_t *padding, int64_t padding_n, const int64_t *stride, int64_t stride_n) {
   dt_nn_fold_options options_options = DT_NN_FOLD_OPTIONS_INIT;
   options_options.dilation = dilation;
   options_options.dilation_n = dilation_n;
@@ -1376,7 +1376,7 @@ static int64_t py_nn_fold(const int64_t *output_size, int64_t output_size_n, con
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_unfold(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *dilation, int64_t dilation_n, const int64_t *padding, int64_t padding_n, const int64_t *stride, int64_t stride_n) {
+static handle_result py_nn_unfold(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *dilation, int64_t dilation_n, const int64_t *padding, int64_t padding_n, const int64_t *stride, int64_t stride_n) {
   dt_nn_unfold_options options_options = DT_NN_UNFOLD_OPTIONS_INIT;
   options_options.dilation = dilation;
   options_options.dilation_n = dilation_n;
@@ -1389,115 +1389,115 @@ static int64_t py_nn_unfold(const int64_t *kernel_size, int64_t kernel_size_n, c
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_pixel_shuffle(int64_t upscale_factor) {
+static handle_result py_nn_pixel_shuffle(int64_t upscale_factor) {
   dt_module *out = NULL;
   (void)!dt_nn_pixel_shuffle(upscale_factor, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_pixel_unshuffle(int64_t downscale_factor) {
+static handle_result py_nn_pixel_unshuffle(int64_t downscale_factor) {
   dt_module *out = NULL;
   (void)!dt_nn_pixel_unshuffle(downscale_factor, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_channel_shuffle(int64_t groups) {
+static handle_result py_nn_channel_shuffle(int64_t groups) {
   dt_module *out = NULL;
   (void)!dt_nn_channel_shuffle(groups, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_zero_pad1d(const int64_t *padding, int64_t padding_n) {
+static handle_result py_nn_zero_pad1d(const int64_t *padding, int64_t padding_n) {
   dt_module *out = NULL;
   (void)!dt_nn_zero_pad1d(padding, padding_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_zero_pad2d(const int64_t *padding, int64_t padding_n) {
+static handle_result py_nn_zero_pad2d(const int64_t *padding, int64_t padding_n) {
   dt_module *out = NULL;
   (void)!dt_nn_zero_pad2d(padding, padding_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_zero_pad3d(const int64_t *padding, int64_t padding_n) {
+static handle_result py_nn_zero_pad3d(const int64_t *padding, int64_t padding_n) {
   dt_module *out = NULL;
   (void)!dt_nn_zero_pad3d(padding, padding_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_constant_pad1d(const int64_t *padding, int64_t padding_n, double value) {
+static handle_result py_nn_constant_pad1d(const int64_t *padding, int64_t padding_n, double value) {
   dt_module *out = NULL;
   (void)!dt_nn_constant_pad1d(padding, padding_n, value, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_constant_pad2d(const int64_t *padding, int64_t padding_n, double value) {
+static handle_result py_nn_constant_pad2d(const int64_t *padding, int64_t padding_n, double value) {
   dt_module *out = NULL;
   (void)!dt_nn_constant_pad2d(padding, padding_n, value, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_constant_pad3d(const int64_t *padding, int64_t padding_n, double value) {
+static handle_result py_nn_constant_pad3d(const int64_t *padding, int64_t padding_n, double value) {
   dt_module *out = NULL;
   (void)!dt_nn_constant_pad3d(padding, padding_n, value, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_reflection_pad1d(const int64_t *padding, int64_t padding_n) {
+static handle_result py_nn_reflection_pad1d(const int64_t *padding, int64_t padding_n) {
   dt_module *out = NULL;
   (void)!dt_nn_reflection_pad1d(padding, padding_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_reflection_pad2d(const int64_t *padding, int64_t padding_n) {
+static handle_result py_nn_reflection_pad2d(const int64_t *padding, int64_t padding_n) {
   dt_module *out = NULL;
   (void)!dt_nn_reflection_pad2d(padding, padding_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_reflection_pad3d(const int64_t *padding, int64_t padding_n) {
+static handle_result py_nn_reflection_pad3d(const int64_t *padding, int64_t padding_n) {
   dt_module *out = NULL;
   (void)!dt_nn_reflection_pad3d(padding, padding_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_replication_pad1d(const int64_t *padding, int64_t padding_n) {
+static handle_result py_nn_replication_pad1d(const int64_t *padding, int64_t padding_n) {
   dt_module *out = NULL;
   (void)!dt_nn_replication_pad1d(padding, padding_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_replication_pad2d(const int64_t *padding, int64_t padding_n) {
+static handle_result py_nn_replication_pad2d(const int64_t *padding, int64_t padding_n) {
   dt_module *out = NULL;
   (void)!dt_nn_replication_pad2d(padding, padding_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_replication_pad3d(const int64_t *padding, int64_t padding_n) {
+static handle_result py_nn_replication_pad3d(const int64_t *padding, int64_t padding_n) {
   dt_module *out = NULL;
   (void)!dt_nn_replication_pad3d(padding, padding_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_circular_pad1d(const int64_t *padding, int64_t padding_n) {
+static handle_result py_nn_circular_pad1d(const int64_t *padding, int64_t padding_n) {
   dt_module *out = NULL;
   (void)!dt_nn_circular_pad1d(padding, padding_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_circular_pad2d(const int64_t *padding, int64_t padding_n) {
+static handle_result py_nn_circular_pad2d(const int64_t *padding, int64_t padding_n) {
   dt_module *out = NULL;
   (void)!dt_nn_circular_pad2d(padding, padding_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_circular_pad3d(const int64_t *padding, int64_t padding_n) {
+static handle_result py_nn_circular_pad3d(const int64_t *padding, int64_t padding_n) {
   dt_module *out = NULL;
   (void)!dt_nn_circular_pad3d(padding, padding_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_models_lenet(int64_t num_classes, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_models_lenet(int64_t num_classes, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_models_lenet_options options_options = DT_MODELS_LENET_OPTIONS_INIT;
   options_options.num_classes = num_classes;
   options_options.device_type = device_type;
@@ -1508,7 +1508,7 @@ static int64_t py_models_lenet(int64_t num_classes, int32_t device_type, int64_t
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_models_alexnet(int64_t num_classes, double dropout, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_models_alexnet(int64_t num_classes, double dropout, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_models_alexnet_options options_options = DT_MODELS_ALEXNET_OPTIONS_INIT;
   options_options.num_classes = num_classes;
   options_options.dropout = dropout;
@@ -1520,7 +1520,7 @@ static int64_t py_models_alexnet(int64_t num_classes, double dropout, int32_t de
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_models_vgg11(int64_t num_classes, double dropout, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_models_vgg11(int64_t num_classes, double dropout, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_models_vgg11_options options_options = DT_MODELS_VGG11_OPTIONS_INIT;
   options_options.num_classes = num_classes;
   options_options.dropout = dropout;
@@ -1532,7 +1532,7 @@ static int64_t py_models_vgg11(int64_t num_classes, double dropout, int32_t devi
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_models_resnet18(int64_t num_classes, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_models_resnet18(int64_t num_classes, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_models_resnet18_options options_options = DT_MODELS_RESNET18_OPTIONS_INIT;
   options_options.num_classes = num_classes;
   options_options.device_type = device_type;
@@ -1543,7 +1543,7 @@ static int64_t py_models_resnet18(int64_t num_classes, int32_t device_type, int6
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_models_resnet34(int64_t num_classes, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_models_resnet34(int64_t num_classes, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_models_resnet34_options options_options = DT_MODELS_RESNET34_OPTIONS_INIT;
   options_options.num_classes = num_classes;
   options_options.device_type = device_type;
@@ -1554,7 +1554,7 @@ static int64_t py_models_resnet34(int64_t num_classes, int32_t device_type, int6
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_models_resnet50(int64_t num_classes, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_models_resnet50(int64_t num_classes, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_models_resnet50_options options_options = DT_MODELS_RESNET50_OPTIONS_INIT;
   options_options.num_classes = num_classes;
   options_options.device_type = device_type;
@@ -1565,7 +1565,7 @@ static int64_t py_models_resnet50(int64_t num_classes, int32_t device_type, int6
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_models_mobilenet_v2(int64_t num_classes, double dropout, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_models_mobilenet_v2(int64_t num_classes, double dropout, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_models_mobilenet_v2_options options_options = DT_MODELS_MOBILENET_V2_OPTIONS_INIT;
   options_options.num_classes = num_classes;
   options_options.dropout = dropout;
@@ -1577,7 +1577,7 @@ static int64_t py_models_mobilenet_v2(int64_t num_classes, double dropout, int32
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_models_vit_b_16(int64_t num_classes, int64_t image_size, int64_t patch_size, int64_t num_layers, int64_t num_heads, int64_t hidden_dim, int64_t mlp_dim, double dropout, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_models_vit_b_16(int64_t num_classes, int64_t image_size, int64_t patch_size, int64_t num_layers, int64_t num_heads, int64_t hidden_dim, int64_t mlp_dim, double dropout, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_models_vit_b_16_options options_options = DT_MODELS_VIT_B_16_OPTIONS_INIT;
   options_options.num_classes = num_classes;
   options_options.image_size = image_size;
@@ -1595,7 +1595,7 @@ static int64_t py_models_vit_b_16(int64_t num_classes, int64_t image_size, int64
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_models_gpt2(int64_t vocabulary, int64_t context, int64_t width, int64_t layers, int64_t heads, double dropout, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_models_gpt2(int64_t vocabulary, int64_t context, int64_t width, int64_t layers, int64_t heads, double dropout, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_models_gpt2_options options_options = DT_MODELS_GPT2_OPTIONS_INIT;
   options_options.vocabulary = vocabulary;
   options_options.context = context;
@@ -1611,7 +1611,7 @@ static int64_t py_models_gpt2(int64_t vocabulary, int64_t context, int64_t width
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_models_lstm_lm(int64_t vocabulary, int64_t width, int64_t hidden, int64_t layers, double dropout, _Bool tie_weights, int32_t device_type, int64_t device_index, int32_t dtype) {
+static handle_result py_models_lstm_lm(int64_t vocabulary, int64_t width, int64_t hidden, int64_t layers, double dropout, _Bool tie_weights, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_models_lstm_lm_options options_options = DT_MODELS_LSTM_LM_OPTIONS_INIT;
   options_options.width = width;
   options_options.hidden = hidden;
@@ -1626,7 +1626,7 @@ static int64_t py_models_lstm_lm(int64_t vocabulary, int64_t width, int64_t hidd
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_sgd(const int64_t *params, int64_t params_n, double lr, double momentum, double dampening, double weight_decay, _Bool nesterov, _Bool maximize) {
+static handle_result py_optim_sgd(const int64_t *params, int64_t params_n, double lr, double momentum, double dampening, double weight_decay, _Bool nesterov, _Bool maximize) {
   dt_sgd_options opts_options = DT_SGD_OPTIONS_INIT;
   opts_options.lr = lr;
   opts_options.momentum = momentum;
@@ -1639,7 +1639,7 @@ static int64_t py_optim_sgd(const int64_t *params, int64_t params_n, double lr, 
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_adam(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, _Bool amsgrad, _Bool maximize, _Bool decoupled_weight_decay) {
+static handle_result py_optim_adam(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, _Bool amsgrad, _Bool maximize, _Bool decoupled_weight_decay) {
   dt_adam_options opts_options = DT_ADAM_OPTIONS_INIT;
   opts_options.lr = lr;
   opts_options.beta1 = beta1;
@@ -1654,7 +1654,7 @@ static int64_t py_optim_adam(const int64_t *params, int64_t params_n, double lr,
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_adamw(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, _Bool amsgrad, _Bool maximize) {
+static handle_result py_optim_adamw(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, _Bool amsgrad, _Bool maximize) {
   dt_adamw_options opts_options = DT_ADAMW_OPTIONS_INIT;
   opts_options.lr = lr;
   opts_options.beta1 = beta1;
@@ -1668,7 +1668,7 @@ static int64_t py_optim_adamw(const int64_t *params, int64_t params_n, double lr
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_rmsprop(const int64_t *params, int64_t params_n, double lr, double alpha, double eps, double weight_decay, double momentum, _Bool centered, _Bool maximize) {
+static handle_result py_optim_rmsprop(const int64_t *params, int64_t params_n, double lr, double alpha, double eps, double weight_decay, double momentum, _Bool centered, _Bool maximize) {
   dt_rmsprop_options opts_options = DT_RMSPROP_OPTIONS_INIT;
   opts_options.lr = lr;
   opts_options.alpha = alpha;
@@ -1682,7 +1682,7 @@ static int64_t py_optim_rmsprop(const int64_t *params, int64_t params_n, double 
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_adagrad(const int64_t *params, int64_t params_n, double lr, double lr_decay, double weight_decay, double initial_accumulator_value, double eps, _Bool maximize) {
+static handle_result py_optim_adagrad(const int64_t *params, int64_t params_n, double lr, double lr_decay, double weight_decay, double initial_accumulator_value, double eps, _Bool maximize) {
   dt_adagrad_options opts_options = DT_ADAGRAD_OPTIONS_INIT;
   opts_options.lr = lr;
   opts_options.lr_decay = lr_decay;
@@ -1695,7 +1695,7 @@ static int64_t py_optim_adagrad(const int64_t *params, int64_t params_n, double 
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_adadelta(const int64_t *params, int64_t params_n, double lr, double rho, double eps, double weight_decay, _Bool maximize) {
+static handle_result py_optim_adadelta(const int64_t *params, int64_t params_n, double lr, double rho, double eps, double weight_decay, _Bool maximize) {
   dt_adadelta_options opts_options = DT_ADADELTA_OPTIONS_INIT;
   opts_options.lr = lr;
   opts_options.rho = rho;
@@ -1707,7 +1707,7 @@ static int64_t py_optim_adadelta(const int64_t *params, int64_t params_n, double
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_adamax(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, _Bool maximize) {
+static handle_result py_optim_adamax(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, _Bool maximize) {
   dt_adamax_options opts_options = DT_ADAMAX_OPTIONS_INIT;
   opts_options.lr = lr;
   opts_options.beta1 = beta1;
@@ -1720,7 +1720,7 @@ static int64_t py_optim_adamax(const int64_t *params, int64_t params_n, double l
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_nadam(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, double momentum_decay, _Bool decoupled_weight_decay, _Bool maximize) {
+static handle_result py_optim_nadam(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, double momentum_decay, _Bool decoupled_weight_decay, _Bool maximize) {
   dt_nadam_options opts_options = DT_NADAM_OPTIONS_INIT;
   opts_options.lr = lr;
   opts_options.beta1 = beta1;
@@ -1735,7 +1735,7 @@ static int64_t py_optim_nadam(const int64_t *params, int64_t params_n, double lr
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_radam(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, _Bool decoupled_weight_decay, _Bool maximize) {
+static handle_result py_optim_radam(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, _Bool decoupled_weight_decay, _Bool maximize) {
   dt_radam_options opts_options = DT_RADAM_OPTIONS_INIT;
   opts_options.lr = lr;
   opts_options.beta1 = beta1;
@@ -1749,7 +1749,7 @@ static int64_t py_optim_radam(const int64_t *params, int64_t params_n, double lr
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_asgd(const int64_t *params, int64_t params_n, double lr, double lambd, double alpha, double t0, double weight_decay, _Bool maximize) {
+static handle_result py_optim_asgd(const int64_t *params, int64_t params_n, double lr, double lambd, double alpha, double t0, double weight_decay, _Bool maximize) {
   dt_asgd_options opts_options = DT_ASGD_OPTIONS_INIT;
   opts_options.lr = lr;
   opts_options.lambd = lambd;
@@ -1762,7 +1762,7 @@ static int64_t py_optim_asgd(const int64_t *params, int64_t params_n, double lr,
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_rprop(const int64_t *params, int64_t params_n, double lr, double etaminus, double etaplus, double step_size_min, double step_size_max, _Bool maximize) {
+static handle_result py_optim_rprop(const int64_t *params, int64_t params_n, double lr, double etaminus, double etaplus, double step_size_min, double step_size_max, _Bool maximize) {
   dt_rprop_options opts_options = DT_RPROP_OPTIONS_INIT;
   opts_options.lr = lr;
   opts_options.etaminus = etaminus;
@@ -1775,43 +1775,43 @@ static int64_t py_optim_rprop(const int64_t *params, int64_t params_n, double lr
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_step_lr(int64_t optimizer, int64_t step_size, double gamma) {
+static handle_result py_optim_step_lr(int64_t optimizer, int64_t step_size, double gamma) {
   dt_lr_scheduler *out = NULL;
   (void)!dt_optim_step_lr((dt_optimizer *)(intptr_t)optimizer, step_size, gamma, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_multi_step_lr(int64_t optimizer, const int64_t *milestones, int64_t milestones_n, double gamma) {
+static handle_result py_optim_multi_step_lr(int64_t optimizer, const int64_t *milestones, int64_t milestones_n, double gamma) {
   dt_lr_scheduler *out = NULL;
   (void)!dt_optim_multi_step_lr((dt_optimizer *)(intptr_t)optimizer, milestones, milestones_n, gamma, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_constant_lr(int64_t optimizer, double factor, int64_t total_iters) {
+static handle_result py_optim_constant_lr(int64_t optimizer, double factor, int64_t total_iters) {
   dt_lr_scheduler *out = NULL;
   (void)!dt_optim_constant_lr((dt_optimizer *)(intptr_t)optimizer, factor, total_iters, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_linear_lr(int64_t optimizer, double start_factor, double end_factor, int64_t total_iters) {
+static handle_result py_optim_linear_lr(int64_t optimizer, double start_factor, double end_factor, int64_t total_iters) {
   dt_lr_scheduler *out = NULL;
   (void)!dt_optim_linear_lr((dt_optimizer *)(intptr_t)optimizer, start_factor, end_factor, total_iters, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_exponential_lr(int64_t optimizer, double gamma) {
+static handle_result py_optim_exponential_lr(int64_t optimizer, double gamma) {
   dt_lr_scheduler *out = NULL;
   (void)!dt_optim_exponential_lr((dt_optimizer *)(intptr_t)optimizer, gamma, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_polynomial_lr(int64_t optimizer, int64_t total_iters, double power) {
+static handle_result py_optim_polynomial_lr(int64_t optimizer, int64_t total_iters, double power) {
   dt_lr_scheduler *out = NULL;
   (void)!dt_optim_polynomial_lr((dt_optimizer *)(intptr_t)optimizer, total_iters, power, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_cosine_annealing_lr(int64_t optimizer, int64_t t_max, double eta_min) {
+static handle_result py_optim_cosine_annealing_lr(int64_t optimizer, int64_t t_max, double eta_min) {
   dt_lr_scheduler *out = NULL;
   (void)!dt_optim_cosine_annealing_lr((dt_optimizer *)(intptr_t)optimizer, t_max, eta_min, &out);
   return (int64_t)(intptr_t)out;
@@ -1823,7 +1823,7 @@ static new_tensor py_scaled_dot_product_attention(tensor_handle query, tensor_ha
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_multi_head_attention_forward(tensor_handle query, tensor_handle key, tensor_handle value, int64_t embed_dim_to_check, int64_t num_heads, optional_tensor in_proj_weight, optional_tensor in_proj_bias, optional_tensor bias_k, optional_tensor bias_v, _Bool add_zero_attn, double dropout_p, tensor_handle out_proj_weight, optional_tensor out_proj_bias, _Bool training, optional_tensor key_padding_mask, _Bool need_weights, optional_tensor attn_mask, _Bool use_separate_proj_weight, optional_tensor q_proj_weight, optional_tensor k_proj_weight, optional_tensor v_proj_weight, optional_tensor static_k, optional_tensor static_v, _Bool average_attn_weights, _Bool is_causal, int64_t *out) {
+static status_result py_multi_head_attention_forward(tensor_handle query, tensor_handle key, tensor_handle value, int64_t embed_dim_to_check, int64_t num_heads, optional_tensor in_proj_weight, optional_tensor in_proj_bias, optional_tensor bias_k, optional_tensor bias_v, _Bool add_zero_attn, double dropout_p, tensor_handle out_proj_weight, optional_tensor out_proj_bias, _Bool training, optional_tensor key_padding_mask, _Bool need_weights, optional_tensor attn_mask, _Bool use_separate_proj_weight, optional_tensor q_proj_weight, optional_tensor k_proj_weight, optional_tensor v_proj_weight, optional_tensor static_k, optional_tensor static_v, _Bool average_attn_weights, _Bool is_causal, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *weights = 0;
   const int32_t status = dt_multi_head_attention_forward((dt_tensor *)(intptr_t)query, (dt_tensor *)(intptr_t)key, (dt_tensor *)(intptr_t)value, embed_dim_to_check, num_heads, (dt_tensor *)(intptr_t)in_proj_weight, (dt_tensor *)(intptr_t)in_proj_bias, (dt_tensor *)(intptr_t)bias_k, (dt_tensor *)(intptr_t)bias_v, add_zero_attn, dropout_p, (dt_tensor *)(intptr_t)out_proj_weight, (dt_tensor *)(intptr_t)out_proj_bias, training, (dt_tensor *)(intptr_t)key_padding_mask, need_weights, (dt_tensor *)(intptr_t)attn_mask, use_separate_proj_weight, (dt_tensor *)(intptr_t)q_proj_weight, (dt_tensor *)(intptr_t)k_proj_weight, (dt_tensor *)(intptr_t)v_proj_weight, (dt_tensor *)(intptr_t)static_k, (dt_tensor *)(intptr_t)static_v, average_attn_weights, is_causal, &output, &weights);
@@ -1832,113 +1832,113 @@ static int32_t py_multi_head_attention_forward(tensor_handle query, tensor_handl
   return status;
 }
 
-static int32_t py_autocast_begin(int32_t device_type, int32_t dtype, _Bool enabled, int32_t cache_enabled) {
+static status_result py_autocast_begin(int32_t device_type, int32_t dtype, _Bool enabled, int32_t cache_enabled) {
   return dt_autocast_begin(device_type, dtype, enabled, cache_enabled < 0 ? NULL : &cache_enabled);
 }
 
-static int32_t py_autocast_end(void) {
+static status_result py_autocast_end(void) {
   return dt_autocast_end();
 }
 
-static int32_t py_is_autocast_enabled(int32_t device_type) {
+static bool_result py_is_autocast_enabled(int32_t device_type) {
   int32_t out = 0;
   return dt_is_autocast_enabled(device_type, &out) ? -1 : out;
 }
 
-static int32_t py_set_autocast_enabled(int32_t device_type, _Bool enabled) {
+static status_result py_set_autocast_enabled(int32_t device_type, _Bool enabled) {
   return dt_set_autocast_enabled(device_type, enabled);
 }
 
-static int32_t py_get_autocast_dtype(int32_t device_type) {
+static enum_result py_get_autocast_dtype(int32_t device_type) {
   int32_t out = 0;
   (void)!dt_get_autocast_dtype(device_type, &out);
   return out;
 }
 
-static int32_t py_set_autocast_dtype(int32_t device_type, int32_t dtype) {
+static status_result py_set_autocast_dtype(int32_t device_type, int32_t dtype) {
   return dt_set_autocast_dtype(device_type, dtype);
 }
 
-static int32_t py_is_autocast_cache_enabled(void) {
+static bool_result py_is_autocast_cache_enabled(void) {
   int32_t out = 0;
   return dt_is_autocast_cache_enabled(&out) ? -1 : out;
 }
 
-static int32_t py_set_autocast_cache_enabled(_Bool enabled) {
+static status_result py_set_autocast_cache_enabled(_Bool enabled) {
   return dt_set_autocast_cache_enabled(enabled);
 }
 
-static int32_t py_clear_autocast_cache(void) {
+static status_result py_clear_autocast_cache(void) {
   return dt_clear_autocast_cache();
 }
 
-static int32_t py_tensor_backward(tensor_handle input, optional_tensor gradient, int32_t retain_graph, _Bool create_graph, const int64_t *inputs, int64_t inputs_n) {
+static status_result py_tensor_backward(tensor_handle input, optional_tensor gradient, int32_t retain_graph, _Bool create_graph, const int64_t *inputs, int64_t inputs_n) {
   return dt_tensor_backward((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)gradient, retain_graph < 0 ? NULL : &retain_graph, create_graph, (dt_tensor *const *)list_or_null(inputs, inputs_n), list_count(inputs_n));
 }
 
-static int32_t py_autograd_backward(const int64_t *tensors, int64_t tensors_n, const int64_t *grad_tensors, int64_t grad_tensors_n, int32_t retain_graph, _Bool create_graph, const int64_t *inputs, int64_t inputs_n) {
+static status_result py_autograd_backward(const int64_t *tensors, int64_t tensors_n, const int64_t *grad_tensors, int64_t grad_tensors_n, int32_t retain_graph, _Bool create_graph, const int64_t *inputs, int64_t inputs_n) {
   return dt_autograd_backward((dt_tensor *const *)tensors, tensors_n, (dt_tensor *const *)grad_tensors, grad_tensors_n, retain_graph < 0 ? NULL : &retain_graph, create_graph, (dt_tensor *const *)list_or_null(inputs, inputs_n), list_count(inputs_n));
 }
 
-static int64_t py_autograd_grad(const int64_t *outputs, int64_t outputs_n, const int64_t *inputs, int64_t inputs_n, const int64_t *grad_outputs, int64_t grad_outputs_n, int32_t retain_graph, _Bool create_graph, _Bool allow_unused) {
+static handle_result py_autograd_grad(const int64_t *outputs, int64_t outputs_n, const int64_t *inputs, int64_t inputs_n, const int64_t *grad_outputs, int64_t grad_outputs_n, int32_t retain_graph, _Bool create_graph, _Bool allow_unused) {
   dt_tensor_list *out = NULL;
   (void)!dt_autograd_grad((dt_tensor *const *)outputs, outputs_n, (dt_tensor *const *)inputs, inputs_n, (dt_tensor *const *)grad_outputs, grad_outputs_n, retain_graph < 0 ? NULL : &retain_graph, create_graph, allow_unused, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensor_register_hook(tensor_handle input, int64_t hook) {
+static handle_result py_tensor_register_hook(tensor_handle input, int64_t hook) {
   dt_hook *out = NULL;
   (void)!dt_tensor_register_hook((dt_tensor *)(intptr_t)input, on_tensor_hook, (void *)(intptr_t)hook, on_drop, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensor_register_post_accumulate_grad_hook(tensor_handle input, int64_t hook) {
+static handle_result py_tensor_register_post_accumulate_grad_hook(tensor_handle input, int64_t hook) {
   dt_hook *out = NULL;
   (void)!dt_tensor_register_post_accumulate_grad_hook((dt_tensor *)(intptr_t)input, on_tensor_hook, (void *)(intptr_t)hook, on_drop, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_autograd_current_backward(void) {
+static int_result py_autograd_current_backward(void) {
   int64_t out = 0;
   if (dt_autograd_current_backward(&out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int32_t py_autograd_is_reached(int64_t node) {
+static bool_result py_autograd_is_reached(int64_t node) {
   int32_t out = 0;
   return dt_autograd_is_reached(node, &out) ? -1 : out;
 }
 
-static int32_t py_autograd_has_targets(void) {
+static bool_result py_autograd_has_targets(void) {
   int32_t out = 0;
   return dt_autograd_has_targets(&out) ? -1 : out;
 }
 
-static int32_t py_autograd_push_saved_tensors_hooks(int64_t pack, int64_t unpack) {
+static status_result py_autograd_push_saved_tensors_hooks(int64_t pack, int64_t unpack) {
   return dt_autograd_push_saved_tensors_hooks(on_tensor_hook, (void *)(intptr_t)pack, on_drop, on_tensor_hook, (void *)(intptr_t)unpack, on_drop);
 }
 
-static int32_t py_autograd_pop_saved_tensors_hooks(void) {
+static status_result py_autograd_pop_saved_tensors_hooks(void) {
   return dt_autograd_pop_saved_tensors_hooks();
 }
 
-static int32_t py_hook_remove(int64_t self) {
+static status_result py_hook_remove(int64_t self) {
   return dt_hook_remove((dt_hook *)(intptr_t)self);
 }
 
-static int64_t py_custom_function(const char *name, const int64_t *inputs, int64_t inputs_n, const int64_t *outputs, int64_t outputs_n, const int64_t *saved, int64_t saved_n, int64_t backward, const int64_t *dirty, int64_t dirty_n) {
+static handle_result py_custom_function(const char *name, const int64_t *inputs, int64_t inputs_n, const int64_t *outputs, int64_t outputs_n, const int64_t *saved, int64_t saved_n, int64_t backward, const int64_t *dirty, int64_t dirty_n) {
   dt_tensor_list *out = NULL;
   (void)!dt_custom_function(name, (dt_tensor *const *)inputs, inputs_n, (dt_tensor *const *)outputs, outputs_n, (dt_tensor *const *)saved, saved_n, on_custom_backward, (void *)(intptr_t)backward, on_drop, (dt_tensor *const *)dirty, dirty_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_gradcheck(int64_t func, const int64_t *inputs, int64_t inputs_n, double eps, double atol, double rtol, double nondet_tol, _Bool raise_exception) {
+static bool_result py_gradcheck(int64_t func, const int64_t *inputs, int64_t inputs_n, double eps, double atol, double rtol, double nondet_tol, _Bool raise_exception) {
   int32_t out = 0;
   return dt_gradcheck(on_tensor_function, (void *)(intptr_t)func, on_drop, (dt_tensor *const *)inputs, inputs_n, eps, atol, rtol, nondet_tol, raise_exception, &out) ? -1 : out;
 }
 
-static int32_t py_gradgradcheck(int64_t func, const int64_t *inputs, int64_t inputs_n, const int64_t *grad_outputs, int64_t grad_outputs_n, double eps, double atol, double rtol, _Bool gen_non_contig_grad_outputs, double nondet_tol, _Bool raise_exception) {
+static bool_result py_gradgradcheck(int64_t func, const int64_t *inputs, int64_t inputs_n, const int64_t *grad_outputs, int64_t grad_outputs_n, double eps, double atol, double rtol, _Bool gen_non_contig_grad_outputs, double nondet_tol, _Bool raise_exception) {
   int32_t out = 0;
   return dt_gradgradcheck(on_tensor_function, (void *)(intptr_t)func, on_drop, (dt_tensor *const *)inputs, inputs_n, (dt_tensor *const *)grad_outputs, grad_outputs_n, eps, atol, rtol, gen_non_contig_grad_outputs, nondet_tol, raise_exception, &out) ? -1 : out;
 }
@@ -2129,12 +2129,12 @@ static new_tensor py_from_ints(const int64_t *data, int64_t data_n, const int64_
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_to_ints(tensor_handle input, int64_t *out, int64_t capacity) {
+static count_result py_to_ints(tensor_handle input, int64_t *out, int64_t capacity) {
   int64_t count = 0;
   return dt_to_ints((dt_tensor *)(intptr_t)input, out, capacity, &count) ? -1 : count;
 }
 
-static int64_t py_to_numbers(tensor_handle input, double *out, int64_t capacity) {
+static count_result py_to_numbers(tensor_handle input, double *out, int64_t capacity) {
   int64_t count = 0;
   return dt_to_numbers((dt_tensor *)(intptr_t)input, out, capacity, &count) ? -1 : count;
 }
@@ -2145,56 +2145,56 @@ static new_tensor py_clone(tensor_handle input, int32_t memory_format) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_to(tensor_handle input, int32_t device_type, int64_t device_index, int32_t dtype, _Bool non_blocking, _Bool copy, int32_t memory_format) {
+static handle_result py_to(tensor_handle input, int32_t device_type, int64_t device_index, int32_t dtype, _Bool non_blocking, _Bool copy, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_to((dt_tensor *)(intptr_t)input, device_type, device_index, dtype, non_blocking, copy, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cpu(tensor_handle input, int32_t memory_format) {
+static handle_result py_cpu(tensor_handle input, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_cpu((dt_tensor *)(intptr_t)input, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cuda(tensor_handle input, int32_t device_type, int64_t device_index, _Bool non_blocking, int32_t memory_format) {
+static handle_result py_cuda(tensor_handle input, int32_t device_type, int64_t device_index, _Bool non_blocking, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_cuda((dt_tensor *)(intptr_t)input, device_type, device_index, non_blocking, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_contiguous(tensor_handle input, int32_t memory_format) {
+static handle_result py_contiguous(tensor_handle input, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_contiguous((dt_tensor *)(intptr_t)input, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_copy_(tensor_handle input, tensor_handle src, _Bool non_blocking) {
+static status_result py_copy_(tensor_handle input, tensor_handle src, _Bool non_blocking) {
   return dt_copy_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)src, non_blocking);
 }
 
-static int32_t py_fill_(tensor_handle input, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
+static status_result py_fill_(tensor_handle input, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
   return dt_fill_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f);
 }
 
-static int32_t py_zero_(tensor_handle input) {
+static status_result py_zero_(tensor_handle input) {
   return dt_zero_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_dataset_new(const int64_t *tensors, int64_t tensors_n) {
+static handle_result py_dataset_new(const int64_t *tensors, int64_t tensors_n) {
   dt_dataset *out = NULL;
   (void)!dt_dataset_new((dt_tensor *const *)tensors, tensors_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_dataset_len(int64_t self) {
+static int_result py_dataset_len(int64_t self) {
   int64_t out = 0;
   if (dt_dataset_len((dt_dataset *)(intptr_t)self, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_data_loader_new(int64_t dataset, int64_t batch_size, _Bool shuffle, _Bool drop_last, int64_t num_workers, int64_t prefetch_factor, int64_t generator) {
+static handle_result py_data_loader_new(int64_t dataset, int64_t batch_size, _Bool shuffle, _Bool drop_last, int64_t num_workers, int64_t prefetch_factor, int64_t generator) {
   dt_data_loader_options opts_options = DT_DATA_LOADER_OPTIONS_INIT;
   opts_options.batch_size = batch_size;
   opts_options.shuffle = shuffle;
@@ -2207,18 +2207,18 @@ static int64_t py_data_loader_new(int64_t dataset, int64_t batch_size, _Bool shu
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_data_loader_len(int64_t self) {
+static int_result py_data_loader_len(int64_t self) {
   int64_t out = 0;
   if (dt_data_loader_len((dt_data_loader *)(intptr_t)self, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int32_t py_data_loader_start(int64_t self) {
+static status_result py_data_loader_start(int64_t self) {
   return dt_data_loader_start((dt_data_loader *)(intptr_t)self);
 }
 
-static int64_t py_data_loader_next(int64_t self) {
+static handle_result py_data_loader_next(int64_t self) {
   dt_tensor_list *out = NULL;
   (void)!dt_data_loader_next((dt_data_loader *)(intptr_t)self, &out);
   return (int64_t)(intptr_t)out;
@@ -2230,11 +2230,11 @@ static new_tensor py_read_idx(const char *path) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_save_safetensors(const char *path, const char *const *names, int64_t names_n, const int64_t *tensors, int64_t tensors_n, int64_t progress) {
+static status_result py_save_safetensors(const char *path, const char *const *names, int64_t names_n, const int64_t *tensors, int64_t tensors_n, int64_t progress) {
   return dt_save_safetensors(path, names, names_n, (dt_tensor *const *)tensors, tensors_n, progress ? on_progress : NULL, (void *)(intptr_t)progress, on_drop);
 }
 
-static int32_t py_load_safetensors_bytes(const void *data, int64_t data_n, int64_t *out) {
+static status_result py_load_safetensors_bytes(const void *data, int64_t data_n, int64_t *out) {
   dt_string_list *names = 0;
   dt_tensor_list *tensors = 0;
   const int32_t status = dt_load_safetensors_bytes(data, data_n, &names, &tensors);
@@ -2243,7 +2243,7 @@ static int32_t py_load_safetensors_bytes(const void *data, int64_t data_n, int64
   return status;
 }
 
-static int32_t py_load_safetensors(const char *path, const char *const *only, int64_t only_n, int64_t progress, int64_t *out) {
+static status_result py_load_safetensors(const char *path, const char *const *only, int64_t only_n, int64_t progress, int64_t *out) {
   dt_string_list *names = 0;
   dt_tensor_list *tensors = 0;
   const int32_t status = dt_load_safetensors(path, list_or_null(only, only_n), list_count(only_n), progress ? on_progress : NULL, (void *)(intptr_t)progress, on_drop, &names, &tensors);
@@ -2252,17 +2252,17 @@ static int32_t py_load_safetensors(const char *path, const char *const *only, in
   return status;
 }
 
-static int64_t py_safetensors_names(const char *path) {
+static handle_result py_safetensors_names(const char *path) {
   dt_string_list *out = NULL;
   (void)!dt_safetensors_names(path, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_save_checkpoint(const char *path, const char *const *names, int64_t names_n, const int64_t *tensors, int64_t tensors_n, int64_t progress) {
+static status_result py_save_checkpoint(const char *path, const char *const *names, int64_t names_n, const int64_t *tensors, int64_t tensors_n, int64_t progress) {
   return dt_save_checkpoint(path, names, names_n, (dt_tensor *const *)tensors, tensors_n, progress ? on_progress : NULL, (void *)(intptr_t)progress, on_drop);
 }
 
-static int32_t py_load_checkpoint(const char *path, const char *const *only, int64_t only_n, int64_t progress, int64_t *out) {
+static status_result py_load_checkpoint(const char *path, const char *const *only, int64_t only_n, int64_t progress, int64_t *out) {
   dt_string_list *names = 0;
   dt_tensor_list *tensors = 0;
   const int32_t status = dt_load_checkpoint(path, list_or_null(only, only_n), list_count(only_n), progress ? on_progress : NULL, (void *)(intptr_t)progress, on_drop, &names, &tensors);
@@ -2271,13 +2271,13 @@ static int32_t py_load_checkpoint(const char *path, const char *const *only, int
   return status;
 }
 
-static int64_t py_checkpoint_names(const char *path) {
+static handle_result py_checkpoint_names(const char *path) {
   dt_string_list *out = NULL;
   (void)!dt_checkpoint_names(path, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_save_archive(const char *path, const char *const *names, int64_t names_n, const int64_t *records, int64_t records_n) {
+static status_result py_save_archive(const char *path, const char *const *names, int64_t names_n, const int64_t *records, int64_t records_n) {
   return dt_save_archive(path, names, names_n, (dt_tensor *const *)records, records_n);
 }
 
@@ -2287,7 +2287,7 @@ static new_tensor py_archive_bytes(const char *const *names, int64_t names_n, co
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_load_archive(const char *path, _Bool mmap, int64_t *out) {
+static status_result py_load_archive(const char *path, _Bool mmap, int64_t *out) {
   dt_string_list *names = 0;
   dt_tensor_list *records = 0;
   const int32_t status = dt_load_archive(path, mmap, &names, &records);
@@ -2296,7 +2296,7 @@ static int32_t py_load_archive(const char *path, _Bool mmap, int64_t *out) {
   return status;
 }
 
-static int32_t py_load_archive_bytes(const void *data, int64_t data_n, int64_t *out) {
+static status_result py_load_archive_bytes(const void *data, int64_t data_n, int64_t *out) {
   dt_string_list *names = 0;
   dt_tensor_list *records = 0;
   const int32_t status = dt_load_archive_bytes(data, data_n, &names, &records);
@@ -2305,7 +2305,7 @@ static int32_t py_load_archive_bytes(const void *data, int64_t data_n, int64_t *
   return status;
 }
 
-static int32_t py_save_npy(const char *path, tensor_handle array) {
+static status_result py_save_npy(const char *path, tensor_handle array) {
   return dt_save_npy(path, (dt_tensor *)(intptr_t)array);
 }
 
@@ -2315,11 +2315,11 @@ static new_tensor py_load_npy(const char *path) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_save_npz(const char *path, const char *const *names, int64_t names_n, const int64_t *arrays, int64_t arrays_n) {
+static status_result py_save_npz(const char *path, const char *const *names, int64_t names_n, const int64_t *arrays, int64_t arrays_n) {
   return dt_save_npz(path, names, names_n, (dt_tensor *const *)arrays, arrays_n);
 }
 
-static int32_t py_load_npz(const char *path, const char *const *only, int64_t only_n, int64_t *out) {
+static status_result py_load_npz(const char *path, const char *const *only, int64_t only_n, int64_t *out) {
   dt_string_list *names = 0;
   dt_tensor_list *arrays = 0;
   const int32_t status = dt_load_npz(path, list_or_null(only, only_n), list_count(only_n), &names, &arrays);
@@ -2328,7 +2328,7 @@ static int32_t py_load_npz(const char *path, const char *const *only, int64_t on
   return status;
 }
 
-static int32_t py_read_csv(const char *path, const char *const *columns, int64_t columns_n, const char *delimiter, _Bool header, const char *const *categories, int64_t categories_n, _Bool one_hot, int32_t dtype, int64_t *out) {
+static status_result py_read_csv(const char *path, const char *const *columns, int64_t columns_n, const char *delimiter, _Bool header, const char *const *categories, int64_t categories_n, _Bool one_hot, int32_t dtype, int64_t *out) {
   dt_tensor *values = 0;
   dt_string_list *names = 0;
   dt_string_list *labels = 0;
@@ -2339,43 +2339,43 @@ static int32_t py_read_csv(const char *path, const char *const *columns, int64_t
   return status;
 }
 
-static int64_t py_cuda_device_count(void) {
+static int_result py_cuda_device_count(void) {
   int64_t out = 0;
   if (dt_cuda_device_count(&out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_cuda_reason(void) {
+static handle_result py_cuda_reason(void) {
   dt_bytes *out = NULL;
   (void)!dt_cuda_reason(&out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cuda_current_device(void) {
+static int_result py_cuda_current_device(void) {
   int64_t out = 0;
   if (dt_cuda_current_device(&out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int32_t py_cuda_set_device(int64_t index) {
+static status_result py_cuda_set_device(int64_t index) {
   return dt_cuda_set_device(index);
 }
 
-static int64_t py_device_from_text(const char *text) {
+static handle_result py_device_from_text(const char *text) {
   dt_device_type type = 0;
   int64_t index = 0;
   return dt_device_from_text(text, &type, &index) ? 0 : (int64_t)type << 32 | (uint32_t)index;
 }
 
-static int64_t py_device_name(int32_t device_type, int64_t device_index) {
+static handle_result py_device_name(int32_t device_type, int64_t device_index) {
   dt_bytes *out = NULL;
   (void)!dt_device_name(device_type, device_index, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_device_capability(int32_t device_type, int64_t device_index, int64_t *out) {
+static status_result py_device_capability(int32_t device_type, int64_t device_index, int64_t *out) {
   int64_t major = 0;
   int64_t minor = 0;
   const int32_t status = dt_device_capability(device_type, device_index, &major, &minor);
@@ -2384,7 +2384,7 @@ static int32_t py_device_capability(int32_t device_type, int64_t device_index, i
   return status;
 }
 
-static int32_t py_get_device_properties(int32_t device_type, int64_t device_index, int64_t *out) {
+static status_result py_get_device_properties(int32_t device_type, int64_t device_index, int64_t *out) {
   dt_bytes *name = 0;
   int64_t major = 0;
   int64_t minor = 0;
@@ -2399,7 +2399,7 @@ static int32_t py_get_device_properties(int32_t device_type, int64_t device_inde
   return status;
 }
 
-static int32_t py_device_memory(int32_t device_type, int64_t device_index, int64_t *out) {
+static status_result py_device_memory(int32_t device_type, int64_t device_index, int64_t *out) {
   int64_t free = 0;
   int64_t total = 0;
   int64_t peak_allocated = 0;
@@ -2412,15 +2412,15 @@ static int32_t py_device_memory(int32_t device_type, int64_t device_index, int64
   return status;
 }
 
-static int32_t py_reset_peak_memory_stats(int32_t device_type, int64_t device_index) {
+static status_result py_reset_peak_memory_stats(int32_t device_type, int64_t device_index) {
   return dt_reset_peak_memory_stats(device_type, device_index);
 }
 
-static int32_t py_set_tf32(_Bool matmul, _Bool convolution) {
+static status_result py_set_tf32(_Bool matmul, _Bool convolution) {
   return dt_set_tf32(matmul, convolution);
 }
 
-static int32_t py_get_tf32(int64_t *out) {
+static status_result py_get_tf32(int64_t *out) {
   int32_t matmul = 0;
   int32_t convolution = 0;
   const int32_t status = dt_get_tf32(&matmul, &convolution);
@@ -2429,11 +2429,11 @@ static int32_t py_get_tf32(int64_t *out) {
   return status;
 }
 
-static int32_t py_set_deterministic(_Bool enabled) {
+static status_result py_set_deterministic(_Bool enabled) {
   return dt_set_deterministic(enabled);
 }
 
-static int32_t py_get_deterministic(void) {
+static bool_result py_get_deterministic(void) {
   int32_t out = 0;
   return dt_get_deterministic(&out) ? -1 : out;
 }
@@ -2444,90 +2444,90 @@ static new_tensor py_tensor_pin_memory(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tensor_is_pinned(tensor_handle input) {
+static bool_result py_tensor_is_pinned(tensor_handle input) {
   int32_t out = 0;
   return dt_tensor_is_pinned((dt_tensor *)(intptr_t)input, &out) ? -1 : out;
 }
 
-static int64_t py_stream_new(int32_t device_type, int64_t device_index, int64_t priority) {
+static handle_result py_stream_new(int32_t device_type, int64_t device_index, int64_t priority) {
   dt_stream *out = NULL;
   (void)!dt_stream_new(device_type, device_index, priority, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_stream_external(int32_t device_type, int64_t device_index, int64_t native) {
+static handle_result py_stream_external(int32_t device_type, int64_t device_index, int64_t native) {
   dt_stream *out = NULL;
   (void)!dt_stream_external(device_type, device_index, native, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_current_stream(int32_t device_type, int64_t device_index) {
+static handle_result py_current_stream(int32_t device_type, int64_t device_index) {
   dt_stream *out = NULL;
   (void)!dt_current_stream(device_type, device_index, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_default_stream(int32_t device_type, int64_t device_index) {
+static handle_result py_default_stream(int32_t device_type, int64_t device_index) {
   dt_stream *out = NULL;
   (void)!dt_default_stream(device_type, device_index, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_stream_device(int64_t self) {
+static handle_result py_stream_device(int64_t self) {
   dt_device_type type = 0;
   int64_t index = 0;
   return dt_stream_device((dt_stream *)(intptr_t)self, &type, &index) ? 0 : (int64_t)type << 32 | (uint32_t)index;
 }
 
-static int64_t py_stream_native(int64_t self) {
+static int_result py_stream_native(int64_t self) {
   int64_t out = 0;
   if (dt_stream_native((dt_stream *)(intptr_t)self, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int32_t py_set_stream(int32_t device_type, int64_t device_index, int64_t stream) {
+static status_result py_set_stream(int32_t device_type, int64_t device_index, int64_t stream) {
   return dt_set_stream(device_type, device_index, (dt_stream *)(intptr_t)stream);
 }
 
-static int32_t py_stream_synchronize(int64_t self) {
+static status_result py_stream_synchronize(int64_t self) {
   return dt_stream_synchronize((dt_stream *)(intptr_t)self);
 }
 
-static int32_t py_stream_query(int64_t self) {
+static bool_result py_stream_query(int64_t self) {
   int32_t out = 0;
   return dt_stream_query((dt_stream *)(intptr_t)self, &out) ? -1 : out;
 }
 
-static int32_t py_tensor_record_stream(tensor_handle input, int64_t stream) {
+static status_result py_tensor_record_stream(tensor_handle input, int64_t stream) {
   return dt_tensor_record_stream((dt_tensor *)(intptr_t)input, (dt_stream *)(intptr_t)stream);
 }
 
-static int64_t py_event_new(int32_t device_type, int64_t device_index, _Bool timing) {
+static handle_result py_event_new(int32_t device_type, int64_t device_index, _Bool timing) {
   dt_event *out = NULL;
   (void)!dt_event_new(device_type, device_index, timing, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_event_device(int64_t self) {
+static handle_result py_event_device(int64_t self) {
   dt_device_type type = 0;
   int64_t index = 0;
   return dt_event_device((dt_event *)(intptr_t)self, &type, &index) ? 0 : (int64_t)type << 32 | (uint32_t)index;
 }
 
-static int32_t py_event_record(int64_t self, int64_t stream) {
+static status_result py_event_record(int64_t self, int64_t stream) {
   return dt_event_record((dt_event *)(intptr_t)self, (dt_stream *)(intptr_t)stream);
 }
 
-static int32_t py_event_wait(int64_t self, int32_t device_type, int64_t device_index) {
+static status_result py_event_wait(int64_t self, int32_t device_type, int64_t device_index) {
   return dt_event_wait((dt_event *)(intptr_t)self, device_type, device_index);
 }
 
-static int32_t py_event_synchronize(int64_t self) {
+static status_result py_event_synchronize(int64_t self) {
   return dt_event_synchronize((dt_event *)(intptr_t)self);
 }
 
-static int32_t py_event_query(int64_t self) {
+static bool_result py_event_query(int64_t self) {
   int32_t out = 0;
   return dt_event_query((dt_event *)(intptr_t)self, &out) ? -1 : out;
 }
@@ -2539,29 +2539,29 @@ static double py_event_elapsed_time(int64_t self, int64_t end) {
   return out;
 }
 
-static int64_t py_graph_new(int32_t device_type, int64_t device_index) {
+static handle_result py_graph_new(int32_t device_type, int64_t device_index) {
   dt_graph *out = NULL;
   (void)!dt_graph_new(device_type, device_index, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_graph_begin(int64_t self) {
+static status_result py_graph_begin(int64_t self) {
   return dt_graph_begin((dt_graph *)(intptr_t)self);
 }
 
-static int32_t py_graph_end(int64_t self) {
+static status_result py_graph_end(int64_t self) {
   return dt_graph_end((dt_graph *)(intptr_t)self);
 }
 
-static int32_t py_graph_abandon(int64_t self) {
+static status_result py_graph_abandon(int64_t self) {
   return dt_graph_abandon((dt_graph *)(intptr_t)self);
 }
 
-static int32_t py_graph_replay(int64_t self) {
+static status_result py_graph_replay(int64_t self) {
   return dt_graph_replay((dt_graph *)(intptr_t)self);
 }
 
-static int32_t py_is_capturing(void) {
+static bool_result py_is_capturing(void) {
   int32_t out = 0;
   return dt_is_capturing(&out) ? -1 : out;
 }
@@ -2572,7 +2572,7 @@ static new_tensor py_linalg_cholesky(tensor_handle input, _Bool upper) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_cholesky_ex(tensor_handle input, _Bool upper, _Bool check_errors, int64_t *out) {
+static status_result py_linalg_cholesky_ex(tensor_handle input, _Bool upper, _Bool check_errors, int64_t *out) {
   dt_tensor *L = 0;
   dt_tensor *info = 0;
   const int32_t status = dt_linalg_cholesky_ex((dt_tensor *)(intptr_t)input, upper, check_errors, &L, &info);
@@ -2599,7 +2599,7 @@ static new_tensor py_cholesky_inverse(tensor_handle input, _Bool upper) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_lu_factor(tensor_handle A, _Bool pivot, int64_t *out) {
+static status_result py_linalg_lu_factor(tensor_handle A, _Bool pivot, int64_t *out) {
   dt_tensor *LU = 0;
   dt_tensor *pivots = 0;
   const int32_t status = dt_linalg_lu_factor((dt_tensor *)(intptr_t)A, pivot, &LU, &pivots);
@@ -2608,7 +2608,7 @@ static int32_t py_linalg_lu_factor(tensor_handle A, _Bool pivot, int64_t *out) {
   return status;
 }
 
-static int32_t py_linalg_lu_factor_ex(tensor_handle A, _Bool pivot, _Bool check_errors, int64_t *out) {
+static status_result py_linalg_lu_factor_ex(tensor_handle A, _Bool pivot, _Bool check_errors, int64_t *out) {
   dt_tensor *LU = 0;
   dt_tensor *pivots = 0;
   dt_tensor *info = 0;
@@ -2619,7 +2619,7 @@ static int32_t py_linalg_lu_factor_ex(tensor_handle A, _Bool pivot, _Bool check_
   return status;
 }
 
-static int32_t py_linalg_lu(tensor_handle A, _Bool pivot, int64_t *out) {
+static status_result py_linalg_lu(tensor_handle A, _Bool pivot, int64_t *out) {
   dt_tensor *P = 0;
   dt_tensor *L = 0;
   dt_tensor *U = 0;
@@ -2630,7 +2630,7 @@ static int32_t py_linalg_lu(tensor_handle A, _Bool pivot, int64_t *out) {
   return status;
 }
 
-static int32_t py_lu_unpack(tensor_handle LU_data, tensor_handle LU_pivots, _Bool unpack_data, _Bool unpack_pivots, int64_t *out) {
+static status_result py_lu_unpack(tensor_handle LU_data, tensor_handle LU_pivots, _Bool unpack_data, _Bool unpack_pivots, int64_t *out) {
   dt_tensor *P = 0;
   dt_tensor *L = 0;
   dt_tensor *U = 0;
@@ -2659,7 +2659,7 @@ static new_tensor py_linalg_solve(tensor_handle A, tensor_handle B, _Bool left) 
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_solve_ex(tensor_handle A, tensor_handle B, _Bool left, _Bool check_errors, int64_t *out) {
+static status_result py_linalg_solve_ex(tensor_handle A, tensor_handle B, _Bool left, _Bool check_errors, int64_t *out) {
   dt_tensor *result = 0;
   dt_tensor *info = 0;
   const int32_t status = dt_linalg_solve_ex((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)B, left, check_errors, &result, &info);
@@ -2674,7 +2674,7 @@ static new_tensor py_linalg_solve_triangular(tensor_handle input, tensor_handle 
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_triangular_solve(tensor_handle input, tensor_handle A, _Bool upper, _Bool transpose, _Bool unitriangular, int64_t *out) {
+static status_result py_triangular_solve(tensor_handle input, tensor_handle A, _Bool upper, _Bool transpose, _Bool unitriangular, int64_t *out) {
   dt_tensor *solution = 0;
   dt_tensor *cloned_coefficient = 0;
   const int32_t status = dt_triangular_solve((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)A, upper, transpose, unitriangular, &solution, &cloned_coefficient);
@@ -2695,7 +2695,7 @@ static new_tensor py_inverse(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_inv_ex(tensor_handle A, _Bool check_errors, int64_t *out) {
+static status_result py_linalg_inv_ex(tensor_handle A, _Bool check_errors, int64_t *out) {
   dt_tensor *inverse = 0;
   dt_tensor *info = 0;
   const int32_t status = dt_linalg_inv_ex((dt_tensor *)(intptr_t)A, check_errors, &inverse, &info);
@@ -2716,7 +2716,7 @@ static new_tensor py_det(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_slogdet(tensor_handle A, int64_t *out) {
+static status_result py_linalg_slogdet(tensor_handle A, int64_t *out) {
   dt_tensor *sign = 0;
   dt_tensor *logabsdet = 0;
   const int32_t status = dt_linalg_slogdet((dt_tensor *)(intptr_t)A, &sign, &logabsdet);
@@ -2725,7 +2725,7 @@ static int32_t py_linalg_slogdet(tensor_handle A, int64_t *out) {
   return status;
 }
 
-static int32_t py_slogdet(tensor_handle input, int64_t *out) {
+static status_result py_slogdet(tensor_handle input, int64_t *out) {
   dt_tensor *sign = 0;
   dt_tensor *logabsdet = 0;
   const int32_t status = dt_slogdet((dt_tensor *)(intptr_t)input, &sign, &logabsdet);
@@ -2740,7 +2740,7 @@ static new_tensor py_logdet(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_qr(tensor_handle A, const char *mode, int64_t *out) {
+static status_result py_linalg_qr(tensor_handle A, const char *mode, int64_t *out) {
   dt_tensor *Q = 0;
   dt_tensor *R = 0;
   const int32_t status = dt_linalg_qr((dt_tensor *)(intptr_t)A, mode, &Q, &R);
@@ -2749,7 +2749,7 @@ static int32_t py_linalg_qr(tensor_handle A, const char *mode, int64_t *out) {
   return status;
 }
 
-static int32_t py_geqrf(tensor_handle input, int64_t *out) {
+static status_result py_geqrf(tensor_handle input, int64_t *out) {
   dt_tensor *a = 0;
   dt_tensor *tau = 0;
   const int32_t status = dt_geqrf((dt_tensor *)(intptr_t)input, &a, &tau);
@@ -2776,7 +2776,7 @@ static new_tensor py_ormqr(tensor_handle input, tensor_handle input2, tensor_han
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_eigh(tensor_handle input, const char *UPLO, int64_t *out) {
+static status_result py_linalg_eigh(tensor_handle input, const char *UPLO, int64_t *out) {
   dt_tensor *eigenvalues = 0;
   dt_tensor *eigenvectors = 0;
   const int32_t status = dt_linalg_eigh((dt_tensor *)(intptr_t)input, UPLO, &eigenvalues, &eigenvectors);
@@ -2791,7 +2791,7 @@ static new_tensor py_linalg_eigvalsh(tensor_handle input, const char *UPLO) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_svd(tensor_handle A, _Bool full_matrices, const char *driver, int64_t *out) {
+static status_result py_linalg_svd(tensor_handle A, _Bool full_matrices, const char *driver, int64_t *out) {
   dt_tensor *U = 0;
   dt_tensor *S = 0;
   dt_tensor *Vh = 0;
@@ -2808,7 +2808,7 @@ static new_tensor py_linalg_svdvals(tensor_handle A, const char *driver) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_svd(tensor_handle input, _Bool some, _Bool compute_uv, int64_t *out) {
+static status_result py_svd(tensor_handle input, _Bool some, _Bool compute_uv, int64_t *out) {
   dt_tensor *U = 0;
   dt_tensor *S = 0;
   dt_tensor *V = 0;
@@ -2831,7 +2831,7 @@ static new_tensor py_linalg_matrix_rank(tensor_handle input, int64_t atol, int32
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_lstsq(tensor_handle input, tensor_handle b, int32_t rcond_given, double rcond, const char *driver, int64_t *out) {
+static status_result py_linalg_lstsq(tensor_handle input, tensor_handle b, int32_t rcond_given, double rcond, const char *driver, int64_t *out) {
   dt_tensor *solution = 0;
   dt_tensor *residuals = 0;
   dt_tensor *rank = 0;
@@ -2904,13 +2904,13 @@ static new_tensor py_sample_logits(tensor_handle logits, double temperature, int
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_kv_cache_new(int64_t capacity) {
+static handle_result py_kv_cache_new(int64_t capacity) {
   dt_kv_cache *out = NULL;
   (void)!dt_kv_cache_new(capacity, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_kv_cache_update(int64_t self, tensor_handle key, tensor_handle value, int64_t *out) {
+static status_result py_kv_cache_update(int64_t self, tensor_handle key, tensor_handle value, int64_t *out) {
   dt_tensor *keys = 0;
   dt_tensor *values = 0;
   const int32_t status = dt_kv_cache_update((dt_kv_cache *)(intptr_t)self, (dt_tensor *)(intptr_t)key, (dt_tensor *)(intptr_t)value, &keys, &values);
@@ -2919,32 +2919,32 @@ static int32_t py_kv_cache_update(int64_t self, tensor_handle key, tensor_handle
   return status;
 }
 
-static int64_t py_kv_cache_length(int64_t self) {
+static int_result py_kv_cache_length(int64_t self) {
   int64_t out = 0;
   if (dt_kv_cache_length((dt_kv_cache *)(intptr_t)self, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int32_t py_kv_cache_truncate(int64_t self, int64_t length) {
+static status_result py_kv_cache_truncate(int64_t self, int64_t length) {
   return dt_kv_cache_truncate((dt_kv_cache *)(intptr_t)self, length);
 }
 
-static int32_t py_kv_cache_follow(int64_t self, tensor_handle place, tensor_handle seen) {
+static status_result py_kv_cache_follow(int64_t self, tensor_handle place, tensor_handle seen) {
   return dt_kv_cache_follow((dt_kv_cache *)(intptr_t)self, (dt_tensor *)(intptr_t)place, (dt_tensor *)(intptr_t)seen);
 }
 
-static int32_t py_kv_cache_settle(int64_t self, int64_t length) {
+static status_result py_kv_cache_settle(int64_t self, int64_t length) {
   return dt_kv_cache_settle((dt_kv_cache *)(intptr_t)self, length);
 }
 
-static int64_t py_kv_cache_place(int64_t self) {
+static optional_result py_kv_cache_place(int64_t self) {
   dt_tensor *out = NULL;
   if (dt_kv_cache_place((dt_kv_cache *)(intptr_t)self, &out)) return 1;
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_kv_cache_seen(int64_t self) {
+static optional_result py_kv_cache_seen(int64_t self) {
   dt_tensor *out = NULL;
   if (dt_kv_cache_seen((dt_kv_cache *)(intptr_t)self, &out)) return 1;
   return (int64_t)(intptr_t)out;
@@ -2962,11 +2962,11 @@ static new_tensor py_amp_unscale_(const int64_t *grads, int64_t grads_n, tensor_
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_amp_update_scale_(tensor_handle scale, tensor_handle growth_tracker, tensor_handle found_inf, double growth_factor, double backoff_factor, int64_t growth_interval) {
+static status_result py_amp_update_scale_(tensor_handle scale, tensor_handle growth_tracker, tensor_handle found_inf, double growth_factor, double backoff_factor, int64_t growth_interval) {
   return dt_amp_update_scale_((dt_tensor *)(intptr_t)scale, (dt_tensor *)(intptr_t)growth_tracker, (dt_tensor *)(intptr_t)found_inf, growth_factor, backoff_factor, growth_interval);
 }
 
-static int64_t py_grad_scaler_new(double init_scale, double growth_factor, double backoff_factor, int64_t growth_interval) {
+static handle_result py_grad_scaler_new(double init_scale, double growth_factor, double backoff_factor, int64_t growth_interval) {
   dt_grad_scaler *out = NULL;
   (void)!dt_grad_scaler_new(init_scale, growth_factor, backoff_factor, growth_interval, &out);
   return (int64_t)(intptr_t)out;
@@ -2978,15 +2978,15 @@ static new_tensor py_grad_scaler_scale(int64_t self, tensor_handle outputs) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_grad_scaler_unscale_(int64_t self, int64_t optimizer) {
+static status_result py_grad_scaler_unscale_(int64_t self, int64_t optimizer) {
   return dt_grad_scaler_unscale_((dt_grad_scaler *)(intptr_t)self, (dt_optimizer *)(intptr_t)optimizer);
 }
 
-static int32_t py_grad_scaler_step(int64_t self, int64_t optimizer) {
+static status_result py_grad_scaler_step(int64_t self, int64_t optimizer) {
   return dt_grad_scaler_step((dt_grad_scaler *)(intptr_t)self, (dt_optimizer *)(intptr_t)optimizer);
 }
 
-static int32_t py_grad_scaler_update(int64_t self, int32_t new_scale_given, double new_scale) {
+static status_result py_grad_scaler_update(int64_t self, int32_t new_scale_given, double new_scale) {
   return dt_grad_scaler_update((dt_grad_scaler *)(intptr_t)self, new_scale_given ? &new_scale : NULL);
 }
 
@@ -2996,7 +2996,7 @@ static new_tensor py_grad_scaler_get_state(int64_t self) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_grad_scaler_set_state(int64_t self, tensor_handle state) {
+static status_result py_grad_scaler_set_state(int64_t self, tensor_handle state) {
   return dt_grad_scaler_set_state((dt_grad_scaler *)(intptr_t)self, (dt_tensor *)(intptr_t)state);
 }
 
@@ -3012,7 +3012,7 @@ static new_tensor py_index_put(tensor_handle input, const int64_t *indices, int6
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_index_put_(tensor_handle input, const int64_t *indices, int64_t indices_n, tensor_handle values, _Bool accumulate) {
+static status_result py_index_put_(tensor_handle input, const int64_t *indices, int64_t indices_n, tensor_handle values, _Bool accumulate) {
   return dt_index_put_((dt_tensor *)(intptr_t)input, (dt_tensor *const *)indices, indices_n, (dt_tensor *)(intptr_t)values, accumulate);
 }
 
@@ -3028,7 +3028,7 @@ static new_tensor py_index_add(tensor_handle input, int64_t dim, tensor_handle i
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_index_add_(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle source, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static status_result py_index_add_(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle source, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   return dt_index_add_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, alpha_kind, alpha_i, alpha_f);
 }
 
@@ -3044,7 +3044,7 @@ static new_tensor py_scatter(tensor_handle input, int64_t dim, tensor_handle ind
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_scatter_(tensor_handle input, int64_t dim, tensor_handle index, int64_t src, int32_t src_kind, int64_t src_i, double src_f) {
+static status_result py_scatter_(tensor_handle input, int64_t dim, tensor_handle index, int64_t src, int32_t src_kind, int64_t src_i, double src_f) {
   return dt_scatter_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src, src_kind, src_i, src_f);
 }
 
@@ -3054,7 +3054,7 @@ static new_tensor py_scatter_add(tensor_handle input, int64_t dim, tensor_handle
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_scatter_add_(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle src) {
+static status_result py_scatter_add_(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle src) {
   return dt_scatter_add_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src);
 }
 
@@ -3064,7 +3064,7 @@ static new_tensor py_scatter_reduce(tensor_handle input, int64_t dim, tensor_han
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_scatter_reduce_(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle src, const char *reduce, _Bool include_self) {
+static status_result py_scatter_reduce_(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle src, const char *reduce, _Bool include_self) {
   return dt_scatter_reduce_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src, reduce, include_self);
 }
 
@@ -3074,7 +3074,7 @@ static new_tensor py_index_reduce(tensor_handle input, int64_t dim, tensor_handl
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_index_reduce_(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle source, const char *reduce, _Bool include_self) {
+static status_result py_index_reduce_(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle source, const char *reduce, _Bool include_self) {
   return dt_index_reduce_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, reduce, include_self);
 }
 
@@ -3084,7 +3084,7 @@ static new_tensor py_index_fill(tensor_handle input, int64_t dim, tensor_handle 
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_index_fill_(tensor_handle input, int64_t dim, tensor_handle index, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
+static status_result py_index_fill_(tensor_handle input, int64_t dim, tensor_handle index, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
   return dt_index_fill_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f);
 }
 
@@ -3094,7 +3094,7 @@ static new_tensor py_index_copy(tensor_handle input, int64_t dim, tensor_handle 
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_index_copy_(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle source) {
+static status_result py_index_copy_(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle source) {
   return dt_index_copy_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source);
 }
 
@@ -3104,7 +3104,7 @@ static new_tensor py_masked_scatter(tensor_handle input, tensor_handle mask, ten
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_masked_scatter_(tensor_handle input, tensor_handle mask, tensor_handle source) {
+static status_result py_masked_scatter_(tensor_handle input, tensor_handle mask, tensor_handle source) {
   return dt_masked_scatter_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mask, (dt_tensor *)(intptr_t)source);
 }
 
@@ -3126,7 +3126,7 @@ static new_tensor py_put(tensor_handle input, tensor_handle index, tensor_handle
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_put_(tensor_handle input, tensor_handle index, tensor_handle source, _Bool accumulate) {
+static status_result py_put_(tensor_handle input, tensor_handle index, tensor_handle source, _Bool accumulate) {
   return dt_put_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, accumulate);
 }
 
@@ -3160,7 +3160,7 @@ static new_tensor py_tril(tensor_handle input, int64_t diagonal) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tril_(tensor_handle input, int64_t diagonal) {
+static status_result py_tril_(tensor_handle input, int64_t diagonal) {
   return dt_tril_((dt_tensor *)(intptr_t)input, diagonal);
 }
 
@@ -3170,17 +3170,17 @@ static new_tensor py_triu(tensor_handle input, int64_t diagonal) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_triu_(tensor_handle input, int64_t diagonal) {
+static status_result py_triu_(tensor_handle input, int64_t diagonal) {
   return dt_triu_((dt_tensor *)(intptr_t)input, diagonal);
 }
 
-static int64_t py_at(tensor_handle input, const char *index, const int64_t *tensors, int64_t tensors_n) {
+static handle_result py_at(tensor_handle input, const char *index, const int64_t *tensors, int64_t tensors_n) {
   dt_tensor *out = NULL;
   (void)!dt_at((dt_tensor *)(intptr_t)input, index, (dt_tensor *const *)tensors, tensors_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_set_at(tensor_handle input, const char *index, int64_t value, int32_t value_kind, int64_t value_i, double value_f, const int64_t *tensors, int64_t tensors_n) {
+static status_result py_set_at(tensor_handle input, const char *index, int64_t value, int32_t value_kind, int64_t value_i, double value_f, const int64_t *tensors, int64_t tensors_n) {
   return dt_set_at((dt_tensor *)(intptr_t)input, index, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f, (dt_tensor *const *)tensors, tensors_n);
 }
 
@@ -3197,7 +3197,7 @@ static double py_calculate_gain(const char *nonlinearity, int32_t param_given, d
   return out;
 }
 
-static int32_t py_calculate_fan_in_and_fan_out(tensor_handle tensor, int64_t *out) {
+static status_result py_calculate_fan_in_and_fan_out(tensor_handle tensor, int64_t *out) {
   int64_t fan_in = 0;
   int64_t fan_out = 0;
   const int32_t status = dt_calculate_fan_in_and_fan_out((dt_tensor *)(intptr_t)tensor, &fan_in, &fan_out);
@@ -3206,39 +3206,39 @@ static int32_t py_calculate_fan_in_and_fan_out(tensor_handle tensor, int64_t *ou
   return status;
 }
 
-static int32_t py_eye_(tensor_handle tensor) {
+static status_result py_eye_(tensor_handle tensor) {
   return dt_eye_((dt_tensor *)(intptr_t)tensor);
 }
 
-static int32_t py_dirac_(tensor_handle tensor, int64_t groups) {
+static status_result py_dirac_(tensor_handle tensor, int64_t groups) {
   return dt_dirac_((dt_tensor *)(intptr_t)tensor, groups);
 }
 
-static int32_t py_xavier_uniform_(tensor_handle tensor, double gain, int64_t generator) {
+static status_result py_xavier_uniform_(tensor_handle tensor, double gain, int64_t generator) {
   return dt_xavier_uniform_((dt_tensor *)(intptr_t)tensor, gain, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_xavier_normal_(tensor_handle tensor, double gain, int64_t generator) {
+static status_result py_xavier_normal_(tensor_handle tensor, double gain, int64_t generator) {
   return dt_xavier_normal_((dt_tensor *)(intptr_t)tensor, gain, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_kaiming_uniform_(tensor_handle tensor, double a, const char *mode, const char *nonlinearity, int64_t generator) {
+static status_result py_kaiming_uniform_(tensor_handle tensor, double a, const char *mode, const char *nonlinearity, int64_t generator) {
   return dt_kaiming_uniform_((dt_tensor *)(intptr_t)tensor, a, mode, nonlinearity, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_kaiming_normal_(tensor_handle tensor, double a, const char *mode, const char *nonlinearity, int64_t generator) {
+static status_result py_kaiming_normal_(tensor_handle tensor, double a, const char *mode, const char *nonlinearity, int64_t generator) {
   return dt_kaiming_normal_((dt_tensor *)(intptr_t)tensor, a, mode, nonlinearity, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_trunc_normal_(tensor_handle tensor, double mean, double std, double a, double b, int64_t generator) {
+static status_result py_trunc_normal_(tensor_handle tensor, double mean, double std, double a, double b, int64_t generator) {
   return dt_trunc_normal_((dt_tensor *)(intptr_t)tensor, mean, std, a, b, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_orthogonal_(tensor_handle tensor, double gain, int64_t generator) {
+static status_result py_orthogonal_(tensor_handle tensor, double gain, int64_t generator) {
   return dt_orthogonal_((dt_tensor *)(intptr_t)tensor, gain, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_sparse_(tensor_handle tensor, double sparsity, double std, int64_t generator) {
+static status_result py_sparse_(tensor_handle tensor, double sparsity, double std, int64_t generator) {
   return dt_sparse_((dt_tensor *)(intptr_t)tensor, sparsity, std, (dt_generator *)(intptr_t)generator);
 }
 
@@ -3266,7 +3266,7 @@ static new_tensor py_baddbmm(tensor_handle input, tensor_handle batch1, tensor_h
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_baddbmm_(tensor_handle input, tensor_handle batch1, tensor_handle batch2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static status_result py_baddbmm_(tensor_handle input, tensor_handle batch1, tensor_handle batch2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   return dt_baddbmm_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)batch1, (dt_tensor *)(intptr_t)batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f);
 }
 
@@ -3276,7 +3276,7 @@ static new_tensor py_addbmm(tensor_handle input, tensor_handle batch1, tensor_ha
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_addbmm_(tensor_handle input, tensor_handle batch1, tensor_handle batch2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static status_result py_addbmm_(tensor_handle input, tensor_handle batch1, tensor_handle batch2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   return dt_addbmm_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)batch1, (dt_tensor *)(intptr_t)batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f);
 }
 
@@ -3292,7 +3292,7 @@ static new_tensor py_addmv(tensor_handle input, tensor_handle mat, tensor_handle
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_addmv_(tensor_handle input, tensor_handle mat, tensor_handle vec, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static status_result py_addmv_(tensor_handle input, tensor_handle mat, tensor_handle vec, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   return dt_addmv_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mat, (dt_tensor *)(intptr_t)vec, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f);
 }
 
@@ -3314,7 +3314,7 @@ static new_tensor py_addmm(tensor_handle input, tensor_handle mat1, tensor_handl
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_addmm_(tensor_handle input, tensor_handle mat1, tensor_handle mat2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static status_result py_addmm_(tensor_handle input, tensor_handle mat1, tensor_handle mat2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   return dt_addmm_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mat1, (dt_tensor *)(intptr_t)mat2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f);
 }
 
@@ -3330,7 +3330,7 @@ static new_tensor py_addr(tensor_handle input, tensor_handle vec1, tensor_handle
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_addr_(tensor_handle input, tensor_handle vec1, tensor_handle vec2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static status_result py_addr_(tensor_handle input, tensor_handle vec1, tensor_handle vec2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   return dt_addr_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)vec1, (dt_tensor *)(intptr_t)vec2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f);
 }
 
@@ -3406,7 +3406,7 @@ static new_tensor py_trace(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_diagonal(tensor_handle A, int64_t offset, int64_t dim1, int64_t dim2) {
+static handle_result py_linalg_diagonal(tensor_handle A, int64_t offset, int64_t dim1, int64_t dim2) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_diagonal((dt_tensor *)(intptr_t)A, offset, dim1, dim2, &out);
   return (int64_t)(intptr_t)out;
@@ -3484,7 +3484,7 @@ static new_tensor py_renorm(tensor_handle input, int32_t p_kind, int64_t p_i, do
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_renorm_(tensor_handle input, int32_t p_kind, int64_t p_i, double p_f, int64_t dim, int32_t maxnorm_kind, int64_t maxnorm_i, double maxnorm_f) {
+static status_result py_renorm_(tensor_handle input, int32_t p_kind, int64_t p_i, double p_f, int64_t dim, int32_t maxnorm_kind, int64_t maxnorm_i, double maxnorm_f) {
   return dt_renorm_((dt_tensor *)(intptr_t)input, p_kind, p_i, p_f, dim, maxnorm_kind, maxnorm_i, maxnorm_f);
 }
 
@@ -3638,7 +3638,7 @@ static new_tensor py_module_forward_inputs(int64_t self, const int64_t *inputs, 
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_module_forward_outputs(int64_t self, const int64_t *inputs, int64_t inputs_n) {
+static handle_result py_module_forward_outputs(int64_t self, const int64_t *inputs, int64_t inputs_n) {
   dt_tensor_list *out = NULL;
   (void)!dt_module_forward_outputs((dt_module *)(intptr_t)self, (dt_tensor *const *)inputs, inputs_n, &out);
   return (int64_t)(intptr_t)out;
@@ -3650,34 +3650,34 @@ static new_tensor py_module_generate(int64_t self, tensor_handle tokens, int64_t
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_module_kind(int64_t self) {
+static handle_result py_module_kind(int64_t self) {
   dt_bytes *out = NULL;
   (void)!dt_module_kind((dt_module *)(intptr_t)self, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_module_train(int64_t self, _Bool mode) {
+static status_result py_module_train(int64_t self, _Bool mode) {
   return dt_module_train((dt_module *)(intptr_t)self, mode);
 }
 
-static int32_t py_module_is_training(int64_t self) {
+static bool_result py_module_is_training(int64_t self) {
   int32_t out = 0;
   return dt_module_is_training((dt_module *)(intptr_t)self, &out) ? -1 : out;
 }
 
-static int64_t py_module_clone(int64_t self) {
+static handle_result py_module_clone(int64_t self) {
   dt_module *out = NULL;
   (void)!dt_module_clone((dt_module *)(intptr_t)self, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_module_parameters(int64_t self) {
+static handle_result py_module_parameters(int64_t self) {
   dt_tensor_list *out = NULL;
   (void)!dt_module_parameters((dt_module *)(intptr_t)self, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_module_named_parameters(int64_t self, int64_t *out) {
+static status_result py_module_named_parameters(int64_t self, int64_t *out) {
   dt_string_list *names = 0;
   dt_tensor_list *tensors = 0;
   const int32_t status = dt_module_named_parameters((dt_module *)(intptr_t)self, &names, &tensors);
@@ -3686,7 +3686,7 @@ static int32_t py_module_named_parameters(int64_t self, int64_t *out) {
   return status;
 }
 
-static int32_t py_module_named_buffers(int64_t self, int64_t *out) {
+static status_result py_module_named_buffers(int64_t self, int64_t *out) {
   dt_string_list *names = 0;
   dt_tensor_list *tensors = 0;
   const int32_t status = dt_module_named_buffers((dt_module *)(intptr_t)self, &names, &tensors);
@@ -3695,7 +3695,7 @@ static int32_t py_module_named_buffers(int64_t self, int64_t *out) {
   return status;
 }
 
-static int32_t py_module_state_dict(int64_t self, int64_t *out) {
+static status_result py_module_state_dict(int64_t self, int64_t *out) {
   dt_string_list *names = 0;
   dt_tensor_list *tensors = 0;
   const int32_t status = dt_module_state_dict((dt_module *)(intptr_t)self, &names, &tensors);
@@ -3704,76 +3704,76 @@ static int32_t py_module_state_dict(int64_t self, int64_t *out) {
   return status;
 }
 
-static int32_t py_module_load_state_dict(int64_t self, const char *const *names, int64_t names_n, const int64_t *tensors, int64_t tensors_n, _Bool strict) {
+static status_result py_module_load_state_dict(int64_t self, const char *const *names, int64_t names_n, const int64_t *tensors, int64_t tensors_n, _Bool strict) {
   return dt_module_load_state_dict((dt_module *)(intptr_t)self, names, names_n, (dt_tensor *const *)tensors, tensors_n, strict);
 }
 
-static int32_t py_module_save(int64_t self, const char *path) {
+static status_result py_module_save(int64_t self, const char *path) {
   return dt_module_save((dt_module *)(intptr_t)self, path);
 }
 
-static int32_t py_module_load(int64_t self, const char *path, _Bool strict) {
+static status_result py_module_load(int64_t self, const char *path, _Bool strict) {
   return dt_module_load((dt_module *)(intptr_t)self, path, strict);
 }
 
-static int32_t py_module_to(int64_t self, int32_t device_type, int64_t device_index, int32_t dtype) {
+static status_result py_module_to(int64_t self, int32_t device_type, int64_t device_index, int32_t dtype) {
   return dt_module_to((dt_module *)(intptr_t)self, device_type, device_index, dtype);
 }
 
-static int32_t py_module_cpu(int64_t self) {
+static status_result py_module_cpu(int64_t self) {
   return dt_module_cpu((dt_module *)(intptr_t)self);
 }
 
-static int32_t py_module_cuda(int64_t self, int32_t device_type, int64_t device_index) {
+static status_result py_module_cuda(int64_t self, int32_t device_type, int64_t device_index) {
   return dt_module_cuda((dt_module *)(intptr_t)self, device_type, device_index);
 }
 
-static int32_t py_module_zero_grad(int64_t self, _Bool set_to_none) {
+static status_result py_module_zero_grad(int64_t self, _Bool set_to_none) {
   return dt_module_zero_grad((dt_module *)(intptr_t)self, set_to_none);
 }
 
-static int32_t py_module_requires_grad_(int64_t self, _Bool requires_grad) {
+static status_result py_module_requires_grad_(int64_t self, _Bool requires_grad) {
   return dt_module_requires_grad_((dt_module *)(intptr_t)self, requires_grad);
 }
 
-static int64_t py_module_children_len(int64_t self) {
+static int_result py_module_children_len(int64_t self) {
   int64_t out = 0;
   if (dt_module_children_len((dt_module *)(intptr_t)self, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_module_child(int64_t self, int64_t index) {
+static handle_result py_module_child(int64_t self, int64_t index) {
   dt_module *out = NULL;
   (void)!dt_module_child((dt_module *)(intptr_t)self, index, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_module_new(const char *kind) {
+static handle_result py_module_new(const char *kind) {
   dt_module *out = NULL;
   (void)!dt_module_new(kind, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_module_register_parameter(int64_t self, const char *name, tensor_handle param) {
+static status_result py_module_register_parameter(int64_t self, const char *name, tensor_handle param) {
   return dt_module_register_parameter((dt_module *)(intptr_t)self, name, (dt_tensor *)(intptr_t)param);
 }
 
-static int32_t py_module_register_buffer(int64_t self, const char *name, tensor_handle buffer) {
+static status_result py_module_register_buffer(int64_t self, const char *name, tensor_handle buffer) {
   return dt_module_register_buffer((dt_module *)(intptr_t)self, name, (dt_tensor *)(intptr_t)buffer);
 }
 
-static int32_t py_module_register_module(int64_t self, const char *name, int64_t child) {
+static status_result py_module_register_module(int64_t self, const char *name, int64_t child) {
   return dt_module_register_module((dt_module *)(intptr_t)self, name, (dt_module *)(intptr_t)child);
 }
 
-static int64_t py_nn_sequential(void) {
+static handle_result py_nn_sequential(void) {
   dt_module *out = NULL;
   (void)!dt_nn_sequential(&out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_module_append(int64_t self, int64_t child) {
+static status_result py_module_append(int64_t self, int64_t child) {
   return dt_module_append((dt_module *)(intptr_t)self, (dt_module *)(intptr_t)child);
 }
 
@@ -3825,7 +3825,7 @@ static new_tensor py_instance_norm(tensor_handle input, optional_tensor running_
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_local_response_norm(tensor_handle input, int64_t size, double alpha, double beta, double k) {
+static handle_result py_local_response_norm(tensor_handle input, int64_t size, double alpha, double beta, double k) {
   dt_tensor *out = NULL;
   (void)!dt_local_response_norm((dt_tensor *)(intptr_t)input, size, alpha, beta, k, &out);
   return (int64_t)(intptr_t)out;
@@ -3843,63 +3843,63 @@ static new_tensor py_log_softmax(tensor_handle input, int64_t dim, int32_t dtype
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_dropout(tensor_handle input, double p, _Bool training) {
+static handle_result py_dropout(tensor_handle input, double p, _Bool training) {
   dt_tensor *out = NULL;
   (void)!dt_dropout((dt_tensor *)(intptr_t)input, p, training, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_dropout_(tensor_handle input, double p, _Bool training) {
+static status_result py_dropout_(tensor_handle input, double p, _Bool training) {
   return dt_dropout_((dt_tensor *)(intptr_t)input, p, training);
 }
 
-static int64_t py_dropout1d(tensor_handle input, double p, _Bool training) {
+static handle_result py_dropout1d(tensor_handle input, double p, _Bool training) {
   dt_tensor *out = NULL;
   (void)!dt_dropout1d((dt_tensor *)(intptr_t)input, p, training, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_dropout1d_(tensor_handle input, double p, _Bool training) {
+static status_result py_dropout1d_(tensor_handle input, double p, _Bool training) {
   return dt_dropout1d_((dt_tensor *)(intptr_t)input, p, training);
 }
 
-static int64_t py_dropout2d(tensor_handle input, double p, _Bool training) {
+static handle_result py_dropout2d(tensor_handle input, double p, _Bool training) {
   dt_tensor *out = NULL;
   (void)!dt_dropout2d((dt_tensor *)(intptr_t)input, p, training, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_dropout2d_(tensor_handle input, double p, _Bool training) {
+static status_result py_dropout2d_(tensor_handle input, double p, _Bool training) {
   return dt_dropout2d_((dt_tensor *)(intptr_t)input, p, training);
 }
 
-static int64_t py_dropout3d(tensor_handle input, double p, _Bool training) {
+static handle_result py_dropout3d(tensor_handle input, double p, _Bool training) {
   dt_tensor *out = NULL;
   (void)!dt_dropout3d((dt_tensor *)(intptr_t)input, p, training, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_dropout3d_(tensor_handle input, double p, _Bool training) {
+static status_result py_dropout3d_(tensor_handle input, double p, _Bool training) {
   return dt_dropout3d_((dt_tensor *)(intptr_t)input, p, training);
 }
 
-static int64_t py_alpha_dropout(tensor_handle input, double p, _Bool training) {
+static handle_result py_alpha_dropout(tensor_handle input, double p, _Bool training) {
   dt_tensor *out = NULL;
   (void)!dt_alpha_dropout((dt_tensor *)(intptr_t)input, p, training, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_alpha_dropout_(tensor_handle input, double p, _Bool training) {
+static status_result py_alpha_dropout_(tensor_handle input, double p, _Bool training) {
   return dt_alpha_dropout_((dt_tensor *)(intptr_t)input, p, training);
 }
 
-static int64_t py_feature_alpha_dropout(tensor_handle input, double p, _Bool training) {
+static handle_result py_feature_alpha_dropout(tensor_handle input, double p, _Bool training) {
   dt_tensor *out = NULL;
   (void)!dt_feature_alpha_dropout((dt_tensor *)(intptr_t)input, p, training, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_feature_alpha_dropout_(tensor_handle input, double p, _Bool training) {
+static status_result py_feature_alpha_dropout_(tensor_handle input, double p, _Bool training) {
   return dt_feature_alpha_dropout_((dt_tensor *)(intptr_t)input, p, training);
 }
 
@@ -3909,7 +3909,7 @@ static new_tensor py_rrelu(tensor_handle input, double lower, double upper, _Boo
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_rrelu_(tensor_handle input, double lower, double upper, _Bool training) {
+static status_result py_rrelu_(tensor_handle input, double lower, double upper, _Bool training) {
   return dt_rrelu_((dt_tensor *)(intptr_t)input, lower, upper, training);
 }
 
@@ -3943,27 +3943,27 @@ static new_tensor py_fake_quantize_per_channel_affine(tensor_handle input, tenso
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_optimizer_step(int64_t self) {
+static status_result py_optimizer_step(int64_t self) {
   return dt_optimizer_step((dt_optimizer *)(intptr_t)self);
 }
 
-static int32_t py_optimizer_use_master_weights(int64_t self) {
+static status_result py_optimizer_use_master_weights(int64_t self) {
   return dt_optimizer_use_master_weights((dt_optimizer *)(intptr_t)self);
 }
 
-static int32_t py_optimizer_use_stochastic_rounding(int64_t self) {
+static status_result py_optimizer_use_stochastic_rounding(int64_t self) {
   return dt_optimizer_use_stochastic_rounding((dt_optimizer *)(intptr_t)self);
 }
 
-static int32_t py_optimizer_zero_grad(int64_t self, _Bool set_to_none) {
+static status_result py_optimizer_zero_grad(int64_t self, _Bool set_to_none) {
   return dt_optimizer_zero_grad((dt_optimizer *)(intptr_t)self, set_to_none);
 }
 
-static int32_t py_optimizer_add_param_group(int64_t self, const int64_t *params, int64_t params_n) {
+static status_result py_optimizer_add_param_group(int64_t self, const int64_t *params, int64_t params_n) {
   return dt_optimizer_add_param_group((dt_optimizer *)(intptr_t)self, (dt_tensor *const *)params, params_n);
 }
 
-static int64_t py_optimizer_group_count(int64_t self) {
+static int_result py_optimizer_group_count(int64_t self) {
   int64_t out = 0;
   if (dt_optimizer_group_count((dt_optimizer *)(intptr_t)self, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
@@ -3977,11 +3977,11 @@ static double py_optimizer_get(int64_t self, const char *name, int64_t group) {
   return out;
 }
 
-static int32_t py_optimizer_set(int64_t self, const char *name, double value, int64_t group) {
+static status_result py_optimizer_set(int64_t self, const char *name, double value, int64_t group) {
   return dt_optimizer_set((dt_optimizer *)(intptr_t)self, name, value, group);
 }
 
-static int32_t py_optimizer_state_dict(int64_t self, int64_t *out) {
+static status_result py_optimizer_state_dict(int64_t self, int64_t *out) {
   dt_string_list *names = 0;
   dt_tensor_list *tensors = 0;
   const int32_t status = dt_optimizer_state_dict((dt_optimizer *)(intptr_t)self, &names, &tensors);
@@ -3990,22 +3990,22 @@ static int32_t py_optimizer_state_dict(int64_t self, int64_t *out) {
   return status;
 }
 
-static int32_t py_optimizer_load_state_dict(int64_t self, const char *const *names, int64_t names_n, const int64_t *tensors, int64_t tensors_n) {
+static status_result py_optimizer_load_state_dict(int64_t self, const char *const *names, int64_t names_n, const int64_t *tensors, int64_t tensors_n) {
   return dt_optimizer_load_state_dict((dt_optimizer *)(intptr_t)self, names, names_n, (dt_tensor *const *)tensors, tensors_n);
 }
 
-static int32_t py_lr_scheduler_step(int64_t self) {
+static status_result py_lr_scheduler_step(int64_t self) {
   return dt_lr_scheduler_step((dt_lr_scheduler *)(intptr_t)self);
 }
 
-static int64_t py_lr_scheduler_last_epoch(int64_t self) {
+static int_result py_lr_scheduler_last_epoch(int64_t self) {
   int64_t out = 0;
   if (dt_lr_scheduler_last_epoch((dt_lr_scheduler *)(intptr_t)self, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_lr_scheduler_get_last_lr(int64_t self, double *out, int64_t capacity) {
+static count_result py_lr_scheduler_get_last_lr(int64_t self, double *out, int64_t capacity) {
   int64_t count = 0;
   return dt_lr_scheduler_get_last_lr((dt_lr_scheduler *)(intptr_t)self, out, capacity, &count) ? -1 : count;
 }
@@ -4016,15 +4016,15 @@ static new_tensor py_clip_grad_norm_(const int64_t *params, int64_t params_n, do
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_optimizer_check_not_capturing(void) {
+static status_result py_optimizer_check_not_capturing(void) {
   return dt_optimizer_check_not_capturing();
 }
 
-static int32_t py_optimizer_update(const char *optimizer, const int64_t *params, int64_t params_n, const int64_t *grads, int64_t grads_n, const int64_t *states, int64_t states_n, int64_t lr, int32_t lr_kind, int64_t lr_i, double lr_f, const double *settings, int64_t settings_n, _Bool first) {
+static status_result py_optimizer_update(const char *optimizer, const int64_t *params, int64_t params_n, const int64_t *grads, int64_t grads_n, const int64_t *states, int64_t states_n, int64_t lr, int32_t lr_kind, int64_t lr_i, double lr_f, const double *settings, int64_t settings_n, _Bool first) {
   return dt_optimizer_update(optimizer, (dt_tensor *const *)params, params_n, (dt_tensor *const *)grads, grads_n, (dt_tensor *const *)states, states_n, (dt_tensor *)(intptr_t)lr, lr_kind, lr_i, lr_f, settings, settings_n, first);
 }
 
-static int32_t py_optimizer_update_unless(const char *optimizer, const int64_t *params, int64_t params_n, const int64_t *grads, int64_t grads_n, const int64_t *states, int64_t states_n, int64_t lr, int32_t lr_kind, int64_t lr_i, double lr_f, const double *settings, int64_t settings_n, _Bool first, tensor_handle found_inf) {
+static status_result py_optimizer_update_unless(const char *optimizer, const int64_t *params, int64_t params_n, const int64_t *grads, int64_t grads_n, const int64_t *states, int64_t states_n, int64_t lr, int32_t lr_kind, int64_t lr_i, double lr_f, const double *settings, int64_t settings_n, _Bool first, tensor_handle found_inf) {
   return dt_optimizer_update_unless(optimizer, (dt_tensor *const *)params, params_n, (dt_tensor *const *)grads, grads_n, (dt_tensor *const *)states, states_n, (dt_tensor *)(intptr_t)lr, lr_kind, lr_i, lr_f, settings, settings_n, first, (dt_tensor *)(intptr_t)found_inf);
 }
 
@@ -4034,7 +4034,7 @@ static new_tensor py_neg(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_neg_(tensor_handle input) {
+static status_result py_neg_(tensor_handle input) {
   return dt_neg_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4044,7 +4044,7 @@ static new_tensor py_abs(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_abs_(tensor_handle input) {
+static status_result py_abs_(tensor_handle input) {
   return dt_abs_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4054,7 +4054,7 @@ static new_tensor py_sign(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_sign_(tensor_handle input) {
+static status_result py_sign_(tensor_handle input) {
   return dt_sign_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4064,7 +4064,7 @@ static new_tensor py_floor(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_floor_(tensor_handle input) {
+static status_result py_floor_(tensor_handle input) {
   return dt_floor_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4074,7 +4074,7 @@ static new_tensor py_ceil(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_ceil_(tensor_handle input) {
+static status_result py_ceil_(tensor_handle input) {
   return dt_ceil_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4084,7 +4084,7 @@ static new_tensor py_round(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_round_(tensor_handle input) {
+static status_result py_round_(tensor_handle input) {
   return dt_round_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4094,7 +4094,7 @@ static new_tensor py_trunc(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_trunc_(tensor_handle input) {
+static status_result py_trunc_(tensor_handle input) {
   return dt_trunc_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4104,7 +4104,7 @@ static new_tensor py_exp(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_exp_(tensor_handle input) {
+static status_result py_exp_(tensor_handle input) {
   return dt_exp_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4114,7 +4114,7 @@ static new_tensor py_log(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_log_(tensor_handle input) {
+static status_result py_log_(tensor_handle input) {
   return dt_log_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4124,7 +4124,7 @@ static new_tensor py_log1p(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_log1p_(tensor_handle input) {
+static status_result py_log1p_(tensor_handle input) {
   return dt_log1p_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4134,7 +4134,7 @@ static new_tensor py_sqrt(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_sqrt_(tensor_handle input) {
+static status_result py_sqrt_(tensor_handle input) {
   return dt_sqrt_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4144,7 +4144,7 @@ static new_tensor py_rsqrt(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_rsqrt_(tensor_handle input) {
+static status_result py_rsqrt_(tensor_handle input) {
   return dt_rsqrt_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4154,7 +4154,7 @@ static new_tensor py_square(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_square_(tensor_handle input) {
+static status_result py_square_(tensor_handle input) {
   return dt_square_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4164,7 +4164,7 @@ static new_tensor py_reciprocal(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_reciprocal_(tensor_handle input) {
+static status_result py_reciprocal_(tensor_handle input) {
   return dt_reciprocal_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4174,7 +4174,7 @@ static new_tensor py_sin(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_sin_(tensor_handle input) {
+static status_result py_sin_(tensor_handle input) {
   return dt_sin_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4184,7 +4184,7 @@ static new_tensor py_cos(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_cos_(tensor_handle input) {
+static status_result py_cos_(tensor_handle input) {
   return dt_cos_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4194,7 +4194,7 @@ static new_tensor py_tanh(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tanh_(tensor_handle input) {
+static status_result py_tanh_(tensor_handle input) {
   return dt_tanh_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4204,7 +4204,7 @@ static new_tensor py_erf(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_erf_(tensor_handle input) {
+static status_result py_erf_(tensor_handle input) {
   return dt_erf_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4214,7 +4214,7 @@ static new_tensor py_sigmoid(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_sigmoid_(tensor_handle input) {
+static status_result py_sigmoid_(tensor_handle input) {
   return dt_sigmoid_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4224,7 +4224,7 @@ static new_tensor py_relu(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_relu_(tensor_handle input) {
+static status_result py_relu_(tensor_handle input) {
   return dt_relu_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4234,7 +4234,7 @@ static new_tensor py_leaky_relu(tensor_handle input, int32_t negative_slope_kind
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_leaky_relu_(tensor_handle input, int32_t negative_slope_kind, int64_t negative_slope_i, double negative_slope_f) {
+static status_result py_leaky_relu_(tensor_handle input, int32_t negative_slope_kind, int64_t negative_slope_i, double negative_slope_f) {
   return dt_leaky_relu_((dt_tensor *)(intptr_t)input, negative_slope_kind, negative_slope_i, negative_slope_f);
 }
 
@@ -4244,7 +4244,7 @@ static new_tensor py_elu(tensor_handle input, int32_t alpha_kind, int64_t alpha_
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_elu_(tensor_handle input, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static status_result py_elu_(tensor_handle input, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   return dt_elu_((dt_tensor *)(intptr_t)input, alpha_kind, alpha_i, alpha_f);
 }
 
@@ -4266,7 +4266,7 @@ static new_tensor py_silu(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_silu_(tensor_handle input) {
+static status_result py_silu_(tensor_handle input) {
   return dt_silu_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4282,7 +4282,7 @@ static new_tensor py_clamp_min(tensor_handle input, int64_t min, int32_t min_kin
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_clamp_min_(tensor_handle input, int64_t min, int32_t min_kind, int64_t min_i, double min_f) {
+static status_result py_clamp_min_(tensor_handle input, int64_t min, int32_t min_kind, int64_t min_i, double min_f) {
   return dt_clamp_min_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)min, min_kind, min_i, min_f);
 }
 
@@ -4292,7 +4292,7 @@ static new_tensor py_clamp_max(tensor_handle input, int64_t max, int32_t max_kin
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_clamp_max_(tensor_handle input, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
+static status_result py_clamp_max_(tensor_handle input, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
   return dt_clamp_max_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)max, max_kind, max_i, max_f);
 }
 
@@ -4302,7 +4302,7 @@ static new_tensor py_clamp(tensor_handle input, int64_t min, int32_t min_kind, i
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_clamp_(tensor_handle input, int64_t min, int32_t min_kind, int64_t min_i, double min_f, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
+static status_result py_clamp_(tensor_handle input, int64_t min, int32_t min_kind, int64_t min_i, double min_f, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
   return dt_clamp_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)min, min_kind, min_i, min_f, (dt_tensor *)(intptr_t)max, max_kind, max_i, max_f);
 }
 
@@ -4312,7 +4312,7 @@ static new_tensor py_add(tensor_handle input, int64_t other, int32_t other_kind,
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_add_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static status_result py_add_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   return dt_add_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f);
 }
 
@@ -4322,7 +4322,7 @@ static new_tensor py_sub(tensor_handle input, int64_t other, int32_t other_kind,
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_sub_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static status_result py_sub_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   return dt_sub_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f);
 }
 
@@ -4338,7 +4338,7 @@ static new_tensor py_mul(tensor_handle input, int64_t other, int32_t other_kind,
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_mul_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_mul_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_mul_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -4348,7 +4348,7 @@ static new_tensor py_true_divide(tensor_handle input, int64_t other, int32_t oth
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_true_divide_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_true_divide_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_true_divide_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -4358,7 +4358,7 @@ static new_tensor py_div(tensor_handle input, int64_t other, int32_t other_kind,
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_div_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t rounding_mode) {
+static status_result py_div_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t rounding_mode) {
   return dt_div_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, rounding_mode);
 }
 
@@ -4368,7 +4368,7 @@ static new_tensor py_floor_divide(tensor_handle input, int64_t other, int32_t ot
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_floor_divide_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_floor_divide_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_floor_divide_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -4378,7 +4378,7 @@ static new_tensor py_remainder(tensor_handle input, int64_t other, int32_t other
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_remainder_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_remainder_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_remainder_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -4388,7 +4388,7 @@ static new_tensor py_pow(int64_t input, int32_t input_kind, int64_t input_i, dou
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_pow_(tensor_handle input, int64_t exponent, int32_t exponent_kind, int64_t exponent_i, double exponent_f) {
+static status_result py_pow_(tensor_handle input, int64_t exponent, int32_t exponent_kind, int64_t exponent_i, double exponent_f) {
   return dt_pow_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)exponent, exponent_kind, exponent_i, exponent_f);
 }
 
@@ -4410,7 +4410,7 @@ static new_tensor py_hardtanh(tensor_handle input, double min_val, double max_va
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_hardtanh_(tensor_handle input, double min_val, double max_val) {
+static status_result py_hardtanh_(tensor_handle input, double min_val, double max_val) {
   return dt_hardtanh_((dt_tensor *)(intptr_t)input, min_val, max_val);
 }
 
@@ -4420,7 +4420,7 @@ static new_tensor py_relu6(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_relu6_(tensor_handle input) {
+static status_result py_relu6_(tensor_handle input) {
   return dt_relu6_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4430,7 +4430,7 @@ static new_tensor py_hardsigmoid(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_hardsigmoid_(tensor_handle input) {
+static status_result py_hardsigmoid_(tensor_handle input) {
   return dt_hardsigmoid_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4440,7 +4440,7 @@ static new_tensor py_hardswish(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_hardswish_(tensor_handle input) {
+static status_result py_hardswish_(tensor_handle input) {
   return dt_hardswish_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4468,7 +4468,7 @@ static new_tensor py_threshold(tensor_handle input, int32_t threshold_kind, int6
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_threshold_(tensor_handle input, int32_t threshold_kind, int64_t threshold_i, double threshold_f, int32_t value_kind, int64_t value_i, double value_f) {
+static status_result py_threshold_(tensor_handle input, int32_t threshold_kind, int64_t threshold_i, double threshold_f, int32_t value_kind, int64_t value_i, double value_f) {
   return dt_threshold_((dt_tensor *)(intptr_t)input, threshold_kind, threshold_i, threshold_f, value_kind, value_i, value_f);
 }
 
@@ -4484,7 +4484,7 @@ static new_tensor py_selu(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_selu_(tensor_handle input) {
+static status_result py_selu_(tensor_handle input) {
   return dt_selu_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4494,7 +4494,7 @@ static new_tensor py_celu(tensor_handle input, double alpha) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_celu_(tensor_handle input, double alpha) {
+static status_result py_celu_(tensor_handle input, double alpha) {
   return dt_celu_((dt_tensor *)(intptr_t)input, alpha);
 }
 
@@ -4504,7 +4504,7 @@ static new_tensor py_mish(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_mish_(tensor_handle input) {
+static status_result py_mish_(tensor_handle input) {
   return dt_mish_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4532,7 +4532,7 @@ static new_tensor py_eq(tensor_handle input, int64_t other, int32_t other_kind, 
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_eq_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_eq_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_eq_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -4542,7 +4542,7 @@ static new_tensor py_ne(tensor_handle input, int64_t other, int32_t other_kind, 
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_ne_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_ne_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_ne_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -4552,7 +4552,7 @@ static new_tensor py_lt(tensor_handle input, int64_t other, int32_t other_kind, 
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_lt_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_lt_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_lt_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -4562,7 +4562,7 @@ static new_tensor py_le(tensor_handle input, int64_t other, int32_t other_kind, 
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_le_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_le_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_le_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -4572,7 +4572,7 @@ static new_tensor py_gt(tensor_handle input, int64_t other, int32_t other_kind, 
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_gt_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_gt_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_gt_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -4582,7 +4582,7 @@ static new_tensor py_ge(tensor_handle input, int64_t other, int32_t other_kind, 
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_ge_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_ge_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_ge_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -4610,7 +4610,7 @@ static new_tensor py_logical_not(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_logical_not_(tensor_handle input) {
+static status_result py_logical_not_(tensor_handle input) {
   return dt_logical_not_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4620,7 +4620,7 @@ static new_tensor py_logical_and(tensor_handle input, tensor_handle other) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_logical_and_(tensor_handle input, tensor_handle other) {
+static status_result py_logical_and_(tensor_handle input, tensor_handle other) {
   return dt_logical_and_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
@@ -4630,7 +4630,7 @@ static new_tensor py_logical_or(tensor_handle input, tensor_handle other) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_logical_or_(tensor_handle input, tensor_handle other) {
+static status_result py_logical_or_(tensor_handle input, tensor_handle other) {
   return dt_logical_or_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
@@ -4640,7 +4640,7 @@ static new_tensor py_logical_xor(tensor_handle input, tensor_handle other) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_logical_xor_(tensor_handle input, tensor_handle other) {
+static status_result py_logical_xor_(tensor_handle input, tensor_handle other) {
   return dt_logical_xor_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
@@ -4650,7 +4650,7 @@ static new_tensor py_bitwise_and(tensor_handle input, int64_t other, int32_t oth
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_bitwise_and_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_bitwise_and_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_bitwise_and_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -4660,7 +4660,7 @@ static new_tensor py_bitwise_or(tensor_handle input, int64_t other, int32_t othe
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_bitwise_or_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_bitwise_or_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_bitwise_or_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -4670,7 +4670,7 @@ static new_tensor py_bitwise_xor(tensor_handle input, int64_t other, int32_t oth
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_bitwise_xor_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_bitwise_xor_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_bitwise_xor_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -4680,7 +4680,7 @@ static new_tensor py_bitwise_left_shift(tensor_handle input, int64_t other, int3
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_bitwise_left_shift_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_bitwise_left_shift_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_bitwise_left_shift_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -4690,7 +4690,7 @@ static new_tensor py_bitwise_right_shift(tensor_handle input, int64_t other, int
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_bitwise_right_shift_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_bitwise_right_shift_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_bitwise_right_shift_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -4712,7 +4712,7 @@ static new_tensor py_masked_fill(tensor_handle input, tensor_handle mask, int64_
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_masked_fill_(tensor_handle input, tensor_handle mask, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
+static status_result py_masked_fill_(tensor_handle input, tensor_handle mask, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
   return dt_masked_fill_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mask, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f);
 }
 
@@ -4722,7 +4722,7 @@ static new_tensor py_tan(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tan_(tensor_handle input) {
+static status_result py_tan_(tensor_handle input) {
   return dt_tan_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4732,7 +4732,7 @@ static new_tensor py_asin(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_asin_(tensor_handle input) {
+static status_result py_asin_(tensor_handle input) {
   return dt_asin_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4742,7 +4742,7 @@ static new_tensor py_acos(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_acos_(tensor_handle input) {
+static status_result py_acos_(tensor_handle input) {
   return dt_acos_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4752,7 +4752,7 @@ static new_tensor py_atan(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_atan_(tensor_handle input) {
+static status_result py_atan_(tensor_handle input) {
   return dt_atan_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4762,7 +4762,7 @@ static new_tensor py_sinh(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_sinh_(tensor_handle input) {
+static status_result py_sinh_(tensor_handle input) {
   return dt_sinh_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4772,7 +4772,7 @@ static new_tensor py_cosh(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_cosh_(tensor_handle input) {
+static status_result py_cosh_(tensor_handle input) {
   return dt_cosh_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4782,7 +4782,7 @@ static new_tensor py_asinh(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_asinh_(tensor_handle input) {
+static status_result py_asinh_(tensor_handle input) {
   return dt_asinh_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4792,7 +4792,7 @@ static new_tensor py_acosh(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_acosh_(tensor_handle input) {
+static status_result py_acosh_(tensor_handle input) {
   return dt_acosh_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4802,7 +4802,7 @@ static new_tensor py_atanh(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_atanh_(tensor_handle input) {
+static status_result py_atanh_(tensor_handle input) {
   return dt_atanh_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4812,7 +4812,7 @@ static new_tensor py_atan2(tensor_handle input, tensor_handle other) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_atan2_(tensor_handle input, tensor_handle other) {
+static status_result py_atan2_(tensor_handle input, tensor_handle other) {
   return dt_atan2_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
@@ -4822,7 +4822,7 @@ static new_tensor py_hypot(tensor_handle input, tensor_handle other) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_hypot_(tensor_handle input, tensor_handle other) {
+static status_result py_hypot_(tensor_handle input, tensor_handle other) {
   return dt_hypot_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
@@ -4832,7 +4832,7 @@ static new_tensor py_sinc(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_sinc_(tensor_handle input) {
+static status_result py_sinc_(tensor_handle input) {
   return dt_sinc_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4842,7 +4842,7 @@ static new_tensor py_deg2rad(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_deg2rad_(tensor_handle input) {
+static status_result py_deg2rad_(tensor_handle input) {
   return dt_deg2rad_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4852,7 +4852,7 @@ static new_tensor py_rad2deg(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_rad2deg_(tensor_handle input) {
+static status_result py_rad2deg_(tensor_handle input) {
   return dt_rad2deg_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4862,7 +4862,7 @@ static new_tensor py_expm1(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_expm1_(tensor_handle input) {
+static status_result py_expm1_(tensor_handle input) {
   return dt_expm1_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4872,7 +4872,7 @@ static new_tensor py_exp2(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_exp2_(tensor_handle input) {
+static status_result py_exp2_(tensor_handle input) {
   return dt_exp2_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4882,7 +4882,7 @@ static new_tensor py_log2(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_log2_(tensor_handle input) {
+static status_result py_log2_(tensor_handle input) {
   return dt_log2_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4892,7 +4892,7 @@ static new_tensor py_log10(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_log10_(tensor_handle input) {
+static status_result py_log10_(tensor_handle input) {
   return dt_log10_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4902,7 +4902,7 @@ static new_tensor py_logit(tensor_handle input, int32_t eps_given, double eps) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_logit_(tensor_handle input, int32_t eps_given, double eps) {
+static status_result py_logit_(tensor_handle input, int32_t eps_given, double eps) {
   return dt_logit_((dt_tensor *)(intptr_t)input, eps_given ? &eps : NULL);
 }
 
@@ -4912,7 +4912,7 @@ static new_tensor py_xlogy(int64_t input, int32_t input_kind, int64_t input_i, d
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_xlogy_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_xlogy_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_xlogy_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -4934,7 +4934,7 @@ static new_tensor py_float_power(int64_t input, int32_t input_kind, int64_t inpu
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_float_power_(tensor_handle input, int64_t exponent, int32_t exponent_kind, int64_t exponent_i, double exponent_f) {
+static status_result py_float_power_(tensor_handle input, int64_t exponent, int32_t exponent_kind, int64_t exponent_i, double exponent_f) {
   return dt_float_power_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)exponent, exponent_kind, exponent_i, exponent_f);
 }
 
@@ -4944,7 +4944,7 @@ static new_tensor py_ldexp(tensor_handle input, tensor_handle other) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_ldexp_(tensor_handle input, tensor_handle other) {
+static status_result py_ldexp_(tensor_handle input, tensor_handle other) {
   return dt_ldexp_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
@@ -4954,7 +4954,7 @@ static new_tensor py_frac(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_frac_(tensor_handle input) {
+static status_result py_frac_(tensor_handle input) {
   return dt_frac_((dt_tensor *)(intptr_t)input);
 }
 
@@ -4964,11 +4964,11 @@ static new_tensor py_round_decimals(tensor_handle input, int64_t decimals) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_round_decimals_(tensor_handle input, int64_t decimals) {
+static status_result py_round_decimals_(tensor_handle input, int64_t decimals) {
   return dt_round_decimals_((dt_tensor *)(intptr_t)input, decimals);
 }
 
-static int64_t py_positive(tensor_handle input) {
+static handle_result py_positive(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_positive((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4986,7 +4986,7 @@ static new_tensor py_copysign(tensor_handle input, int64_t other, int32_t other_
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_copysign_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_copysign_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_copysign_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -4996,7 +4996,7 @@ static new_tensor py_fmod(tensor_handle input, int64_t other, int32_t other_kind
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_fmod_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_fmod_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_fmod_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -5006,7 +5006,7 @@ static new_tensor py_gcd(tensor_handle input, tensor_handle other) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_gcd_(tensor_handle input, tensor_handle other) {
+static status_result py_gcd_(tensor_handle input, tensor_handle other) {
   return dt_gcd_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
@@ -5016,7 +5016,7 @@ static new_tensor py_lcm(tensor_handle input, tensor_handle other) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_lcm_(tensor_handle input, tensor_handle other) {
+static status_result py_lcm_(tensor_handle input, tensor_handle other) {
   return dt_lcm_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
@@ -5026,7 +5026,7 @@ static new_tensor py_heaviside(tensor_handle input, tensor_handle values) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_heaviside_(tensor_handle input, tensor_handle values) {
+static status_result py_heaviside_(tensor_handle input, tensor_handle values) {
   return dt_heaviside_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)values);
 }
 
@@ -5048,7 +5048,7 @@ static new_tensor py_nan_to_num(tensor_handle input, int32_t nan_given, double n
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_nan_to_num_(tensor_handle input, int32_t nan_given, double nan, int32_t posinf_given, double posinf, int32_t neginf_given, double neginf) {
+static status_result py_nan_to_num_(tensor_handle input, int32_t nan_given, double nan, int32_t posinf_given, double posinf, int32_t neginf_given, double neginf) {
   return dt_nan_to_num_((dt_tensor *)(intptr_t)input, nan_given ? &nan : NULL, posinf_given ? &posinf : NULL, neginf_given ? &neginf : NULL);
 }
 
@@ -5076,7 +5076,7 @@ static new_tensor py_lerp(tensor_handle input, tensor_handle end, int64_t weight
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_lerp_(tensor_handle input, tensor_handle end, int64_t weight, int32_t weight_kind, int64_t weight_i, double weight_f) {
+static status_result py_lerp_(tensor_handle input, tensor_handle end, int64_t weight, int32_t weight_kind, int64_t weight_i, double weight_f) {
   return dt_lerp_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)end, (dt_tensor *)(intptr_t)weight, weight_kind, weight_i, weight_f);
 }
 
@@ -5086,7 +5086,7 @@ static new_tensor py_addcmul(tensor_handle input, tensor_handle tensor1, tensor_
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_addcmul_(tensor_handle input, tensor_handle tensor1, tensor_handle tensor2, int32_t value_kind, int64_t value_i, double value_f) {
+static status_result py_addcmul_(tensor_handle input, tensor_handle tensor1, tensor_handle tensor2, int32_t value_kind, int64_t value_i, double value_f) {
   return dt_addcmul_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)tensor1, (dt_tensor *)(intptr_t)tensor2, value_kind, value_i, value_f);
 }
 
@@ -5096,7 +5096,7 @@ static new_tensor py_addcdiv(tensor_handle input, tensor_handle tensor1, tensor_
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_addcdiv_(tensor_handle input, tensor_handle tensor1, tensor_handle tensor2, int32_t value_kind, int64_t value_i, double value_f) {
+static status_result py_addcdiv_(tensor_handle input, tensor_handle tensor1, tensor_handle tensor2, int32_t value_kind, int64_t value_i, double value_f) {
   return dt_addcdiv_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)tensor1, (dt_tensor *)(intptr_t)tensor2, value_kind, value_i, value_f);
 }
 
@@ -5106,7 +5106,7 @@ static new_tensor py_max_pool1d(tensor_handle input, const int64_t *kernel_size,
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_max_pool1d_with_indices(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode, int64_t *out) {
+static status_result py_max_pool1d_with_indices(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_max_pool1d_with_indices((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &values, &indices);
@@ -5127,7 +5127,7 @@ static new_tensor py_max_pool2d(tensor_handle input, const int64_t *kernel_size,
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_max_pool2d_with_indices(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode, int64_t *out) {
+static status_result py_max_pool2d_with_indices(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_max_pool2d_with_indices((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &values, &indices);
@@ -5148,7 +5148,7 @@ static new_tensor py_max_pool3d(tensor_handle input, const int64_t *kernel_size,
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_max_pool3d_with_indices(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode, int64_t *out) {
+static status_result py_max_pool3d_with_indices(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_max_pool3d_with_indices((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &values, &indices);
@@ -5175,7 +5175,7 @@ static new_tensor py_adaptive_max_pool1d(tensor_handle input, const int64_t *out
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_adaptive_max_pool1d_with_indices(tensor_handle input, const int64_t *output_size, int64_t output_size_n, int64_t *out) {
+static status_result py_adaptive_max_pool1d_with_indices(tensor_handle input, const int64_t *output_size, int64_t output_size_n, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_adaptive_max_pool1d_with_indices((dt_tensor *)(intptr_t)input, output_size, output_size_n, &values, &indices);
@@ -5208,7 +5208,7 @@ static new_tensor py_adaptive_max_pool2d(tensor_handle input, const int64_t *out
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_adaptive_max_pool2d_with_indices(tensor_handle input, const int64_t *output_size, int64_t output_size_n, int64_t *out) {
+static status_result py_adaptive_max_pool2d_with_indices(tensor_handle input, const int64_t *output_size, int64_t output_size_n, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_adaptive_max_pool2d_with_indices((dt_tensor *)(intptr_t)input, output_size, output_size_n, &values, &indices);
@@ -5241,7 +5241,7 @@ static new_tensor py_adaptive_max_pool3d(tensor_handle input, const int64_t *out
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_adaptive_max_pool3d_with_indices(tensor_handle input, const int64_t *output_size, int64_t output_size_n, int64_t *out) {
+static status_result py_adaptive_max_pool3d_with_indices(tensor_handle input, const int64_t *output_size, int64_t output_size_n, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_adaptive_max_pool3d_with_indices((dt_tensor *)(intptr_t)input, output_size, output_size_n, &values, &indices);
@@ -5268,7 +5268,7 @@ static new_tensor py_fractional_max_pool2d(tensor_handle input, const int64_t *k
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_fractional_max_pool2d_with_indices(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n, optional_tensor random_samples, int64_t *out) {
+static status_result py_fractional_max_pool2d_with_indices(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n, optional_tensor random_samples, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_fractional_max_pool2d_with_indices((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(output_size, output_size_n), list_count(output_size_n), list_or_null(output_ratio, output_ratio_n), list_count(output_ratio_n), (dt_tensor *)(intptr_t)random_samples, &values, &indices);
@@ -5283,7 +5283,7 @@ static new_tensor py_fractional_max_pool3d(tensor_handle input, const int64_t *k
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_fractional_max_pool3d_with_indices(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n, optional_tensor random_samples, int64_t *out) {
+static status_result py_fractional_max_pool3d_with_indices(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n, optional_tensor random_samples, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_fractional_max_pool3d_with_indices((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(output_size, output_size_n), list_count(output_size_n), list_or_null(output_ratio, output_ratio_n), list_count(output_ratio_n), (dt_tensor *)(intptr_t)random_samples, &values, &indices);
@@ -5292,40 +5292,40 @@ static int32_t py_fractional_max_pool3d_with_indices(tensor_handle input, const 
   return status;
 }
 
-static int64_t py_profiler_start(_Bool record_shapes, _Bool profile_memory, _Bool device_times, int64_t max_activities) {
+static handle_result py_profiler_start(_Bool record_shapes, _Bool profile_memory, _Bool device_times, int64_t max_activities) {
   dt_profiler *out = NULL;
   (void)!dt_profiler_start(record_shapes, profile_memory, device_times, max_activities, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_profiler_stop(int64_t self) {
+static status_result py_profiler_stop(int64_t self) {
   return dt_profiler_stop((dt_profiler *)(intptr_t)self);
 }
 
-static int64_t py_profiler_range_begin(const char *name) {
+static int_result py_profiler_range_begin(const char *name) {
   int64_t out = 0;
   if (dt_profiler_range_begin(name, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int32_t py_profiler_range_end(int64_t range) {
+static status_result py_profiler_range_end(int64_t range) {
   return dt_profiler_range_end(range);
 }
 
-static int64_t py_profiler_table(int64_t self, const char *sort_by, int64_t row_limit, _Bool group_by_input_shape) {
+static handle_result py_profiler_table(int64_t self, const char *sort_by, int64_t row_limit, _Bool group_by_input_shape) {
   dt_bytes *out = NULL;
   (void)!dt_profiler_table((dt_profiler *)(intptr_t)self, sort_by, row_limit, group_by_input_shape, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_profiler_memory_summary(int64_t self, int64_t row_limit) {
+static handle_result py_profiler_memory_summary(int64_t self, int64_t row_limit) {
   dt_bytes *out = NULL;
   (void)!dt_profiler_memory_summary((dt_profiler *)(intptr_t)self, row_limit, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_profiler_activities(int64_t self, int64_t *out) {
+static status_result py_profiler_activities(int64_t self, int64_t *out) {
   dt_string_list *names = 0;
   dt_string_list *shapes = 0;
   dt_tensor *numbers = 0;
@@ -5336,40 +5336,40 @@ static int32_t py_profiler_activities(int64_t self, int64_t *out) {
   return status;
 }
 
-static int32_t py_profiler_export_chrome_trace(int64_t self, const char *path) {
+static status_result py_profiler_export_chrome_trace(int64_t self, const char *path) {
   return dt_profiler_export_chrome_trace((dt_profiler *)(intptr_t)self, path);
 }
 
-static int32_t py_profiler_emit_nvtx(_Bool enabled) {
+static status_result py_profiler_emit_nvtx(_Bool enabled) {
   return dt_profiler_emit_nvtx(enabled);
 }
 
-static int64_t py_profiler_nvtx_push(const char *name) {
+static int_result py_profiler_nvtx_push(const char *name) {
   int64_t out = 0;
   if (dt_profiler_nvtx_push(name, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_profiler_nvtx_pop(void) {
+static int_result py_profiler_nvtx_pop(void) {
   int64_t out = 0;
   if (dt_profiler_nvtx_pop(&out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_profiler_nvtx_start(const char *name) {
+static int_result py_profiler_nvtx_start(const char *name) {
   int64_t out = 0;
   if (dt_profiler_nvtx_start(name, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int32_t py_profiler_nvtx_end(int64_t range) {
+static status_result py_profiler_nvtx_end(int64_t range) {
   return dt_profiler_nvtx_end(range);
 }
 
-static int32_t py_profiler_nvtx_mark(const char *name) {
+static status_result py_profiler_nvtx_mark(const char *name) {
   return dt_profiler_nvtx_mark(name);
 }
 
@@ -5445,31 +5445,31 @@ static new_tensor py_binomial(tensor_handle count, tensor_handle prob, int64_t g
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_exponential_(tensor_handle input, double lambd, int64_t generator) {
+static status_result py_exponential_(tensor_handle input, double lambd, int64_t generator) {
   return dt_exponential_((dt_tensor *)(intptr_t)input, lambd, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_geometric_(tensor_handle input, double p, int64_t generator) {
+static status_result py_geometric_(tensor_handle input, double p, int64_t generator) {
   return dt_geometric_((dt_tensor *)(intptr_t)input, p, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_cauchy_(tensor_handle input, double median, double sigma, int64_t generator) {
+static status_result py_cauchy_(tensor_handle input, double median, double sigma, int64_t generator) {
   return dt_cauchy_((dt_tensor *)(intptr_t)input, median, sigma, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_log_normal_(tensor_handle input, double mean, double std, int64_t generator) {
+static status_result py_log_normal_(tensor_handle input, double mean, double std, int64_t generator) {
   return dt_log_normal_((dt_tensor *)(intptr_t)input, mean, std, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_uniform_(tensor_handle input, double low, double high, int64_t generator) {
+static status_result py_uniform_(tensor_handle input, double low, double high, int64_t generator) {
   return dt_uniform_((dt_tensor *)(intptr_t)input, low, high, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_normal_(tensor_handle input, double mean, double std, int64_t generator) {
+static status_result py_normal_(tensor_handle input, double mean, double std, int64_t generator) {
   return dt_normal_((dt_tensor *)(intptr_t)input, mean, std, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_bernoulli_(tensor_handle input, double p, int64_t generator) {
+static status_result py_bernoulli_(tensor_handle input, double p, int64_t generator) {
   return dt_bernoulli_((dt_tensor *)(intptr_t)input, p, (dt_generator *)(intptr_t)generator);
 }
 
@@ -5479,54 +5479,54 @@ static new_tensor py_stochastic_round(tensor_handle input, int32_t dtype, int64_
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_bernoulli_tensor_(tensor_handle input, tensor_handle probabilities, int64_t generator) {
+static status_result py_bernoulli_tensor_(tensor_handle input, tensor_handle probabilities, int64_t generator) {
   return dt_bernoulli_tensor_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)probabilities, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_random_from_(tensor_handle input, int64_t low, int64_t generator) {
+static status_result py_random_from_(tensor_handle input, int64_t low, int64_t generator) {
   return dt_random_from_((dt_tensor *)(intptr_t)input, low, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_random_(tensor_handle input, int64_t low, int64_t high, int64_t generator) {
+static status_result py_random_(tensor_handle input, int64_t low, int64_t high, int64_t generator) {
   return dt_random_((dt_tensor *)(intptr_t)input, low, high, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_manual_seed(int64_t seed) {
+static status_result py_manual_seed(int64_t seed) {
   return dt_manual_seed(seed);
 }
 
-static int64_t py_default_generator(int32_t device_type, int64_t device_index) {
+static handle_result py_default_generator(int32_t device_type, int64_t device_index) {
   dt_generator *out = NULL;
   (void)!dt_default_generator(device_type, device_index, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_set_own_generators(_Bool mode) {
+static status_result py_set_own_generators(_Bool mode) {
   return dt_set_own_generators(mode);
 }
 
-static int32_t py_has_own_generators(void) {
+static bool_result py_has_own_generators(void) {
   int32_t out = 0;
   return dt_has_own_generators(&out) ? -1 : out;
 }
 
-static int64_t py_generator_new(int32_t device_type, int64_t device_index) {
+static handle_result py_generator_new(int32_t device_type, int64_t device_index) {
   dt_generator *out = NULL;
   (void)!dt_generator_new(device_type, device_index, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_generator_device(int64_t self) {
+static handle_result py_generator_device(int64_t self) {
   dt_device_type type = 0;
   int64_t index = 0;
   return dt_generator_device((dt_generator *)(intptr_t)self, &type, &index) ? 0 : (int64_t)type << 32 | (uint32_t)index;
 }
 
-static int32_t py_generator_manual_seed(int64_t self, int64_t seed) {
+static status_result py_generator_manual_seed(int64_t self, int64_t seed) {
   return dt_generator_manual_seed((dt_generator *)(intptr_t)self, seed);
 }
 
-static int64_t py_generator_initial_seed(int64_t self) {
+static int_result py_generator_initial_seed(int64_t self) {
   int64_t out = 0;
   if (dt_generator_initial_seed((dt_generator *)(intptr_t)self, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
@@ -5539,11 +5539,11 @@ static new_tensor py_generator_get_state(int64_t self) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_generator_set_state(int64_t self, tensor_handle state) {
+static status_result py_generator_set_state(int64_t self, tensor_handle state) {
   return dt_generator_set_state((dt_generator *)(intptr_t)self, (dt_tensor *)(intptr_t)state);
 }
 
-static int32_t py_lstm(tensor_handle input, const int64_t *hx, int64_t hx_n, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, _Bool batch_first, int64_t *out) {
+static status_result py_lstm(tensor_handle input, const int64_t *hx, int64_t hx_n, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, _Bool batch_first, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   dt_tensor *c_n = 0;
@@ -5554,7 +5554,7 @@ static int32_t py_lstm(tensor_handle input, const int64_t *hx, int64_t hx_n, con
   return status;
 }
 
-static int32_t py_lstm_packed(tensor_handle data, tensor_handle batch_sizes, const int64_t *hx, int64_t hx_n, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, int64_t *out) {
+static status_result py_lstm_packed(tensor_handle data, tensor_handle batch_sizes, const int64_t *hx, int64_t hx_n, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   dt_tensor *c_n = 0;
@@ -5565,7 +5565,7 @@ static int32_t py_lstm_packed(tensor_handle data, tensor_handle batch_sizes, con
   return status;
 }
 
-static int32_t py_gru(tensor_handle input, optional_tensor hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, _Bool batch_first, int64_t *out) {
+static status_result py_gru(tensor_handle input, optional_tensor hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, _Bool batch_first, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   const int32_t status = dt_gru((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, batch_first, &output, &h_n);
@@ -5574,7 +5574,7 @@ static int32_t py_gru(tensor_handle input, optional_tensor hx, const int64_t *pa
   return status;
 }
 
-static int32_t py_gru_packed(tensor_handle data, tensor_handle batch_sizes, optional_tensor hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, int64_t *out) {
+static status_result py_gru_packed(tensor_handle data, tensor_handle batch_sizes, optional_tensor hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   const int32_t status = dt_gru_packed((dt_tensor *)(intptr_t)data, (dt_tensor *)(intptr_t)batch_sizes, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, &output, &h_n);
@@ -5583,7 +5583,7 @@ static int32_t py_gru_packed(tensor_handle data, tensor_handle batch_sizes, opti
   return status;
 }
 
-static int32_t py_rnn_tanh(tensor_handle input, optional_tensor hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, _Bool batch_first, int64_t *out) {
+static status_result py_rnn_tanh(tensor_handle input, optional_tensor hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, _Bool batch_first, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   const int32_t status = dt_rnn_tanh((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, batch_first, &output, &h_n);
@@ -5592,7 +5592,7 @@ static int32_t py_rnn_tanh(tensor_handle input, optional_tensor hx, const int64_
   return status;
 }
 
-static int32_t py_rnn_tanh_packed(tensor_handle data, tensor_handle batch_sizes, optional_tensor hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, int64_t *out) {
+static status_result py_rnn_tanh_packed(tensor_handle data, tensor_handle batch_sizes, optional_tensor hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   const int32_t status = dt_rnn_tanh_packed((dt_tensor *)(intptr_t)data, (dt_tensor *)(intptr_t)batch_sizes, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, &output, &h_n);
@@ -5601,7 +5601,7 @@ static int32_t py_rnn_tanh_packed(tensor_handle data, tensor_handle batch_sizes,
   return status;
 }
 
-static int32_t py_rnn_relu(tensor_handle input, optional_tensor hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, _Bool batch_first, int64_t *out) {
+static status_result py_rnn_relu(tensor_handle input, optional_tensor hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, _Bool batch_first, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   const int32_t status = dt_rnn_relu((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, batch_first, &output, &h_n);
@@ -5610,7 +5610,7 @@ static int32_t py_rnn_relu(tensor_handle input, optional_tensor hx, const int64_
   return status;
 }
 
-static int32_t py_rnn_relu_packed(tensor_handle data, tensor_handle batch_sizes, optional_tensor hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, int64_t *out) {
+static status_result py_rnn_relu_packed(tensor_handle data, tensor_handle batch_sizes, optional_tensor hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   const int32_t status = dt_rnn_relu_packed((dt_tensor *)(intptr_t)data, (dt_tensor *)(intptr_t)batch_sizes, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, &output, &h_n);
@@ -5619,7 +5619,7 @@ static int32_t py_rnn_relu_packed(tensor_handle data, tensor_handle batch_sizes,
   return status;
 }
 
-static int32_t py_lstm_cell(tensor_handle input, const int64_t *hx, int64_t hx_n, tensor_handle w_ih, tensor_handle w_hh, optional_tensor b_ih, optional_tensor b_hh, int64_t *out) {
+static status_result py_lstm_cell(tensor_handle input, const int64_t *hx, int64_t hx_n, tensor_handle w_ih, tensor_handle w_hh, optional_tensor b_ih, optional_tensor b_hh, int64_t *out) {
   dt_tensor *h = 0;
   dt_tensor *c = 0;
   const int32_t status = dt_lstm_cell((dt_tensor *)(intptr_t)input, (dt_tensor *const *)list_or_null(hx, hx_n), list_count(hx_n), (dt_tensor *)(intptr_t)w_ih, (dt_tensor *)(intptr_t)w_hh, (dt_tensor *)(intptr_t)b_ih, (dt_tensor *)(intptr_t)b_hh, &h, &c);
@@ -5652,13 +5652,13 @@ static new_tensor py_pad_sequence(const int64_t *sequences, int64_t sequences_n,
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_unpad_sequence(tensor_handle padded_sequences, tensor_handle lengths, _Bool batch_first) {
+static handle_result py_unpad_sequence(tensor_handle padded_sequences, tensor_handle lengths, _Bool batch_first) {
   dt_tensor_list *out = NULL;
   (void)!dt_unpad_sequence((dt_tensor *)(intptr_t)padded_sequences, (dt_tensor *)(intptr_t)lengths, batch_first, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_pack_padded_sequence(tensor_handle input, tensor_handle lengths, _Bool batch_first, _Bool enforce_sorted, int64_t *out) {
+static status_result py_pack_padded_sequence(tensor_handle input, tensor_handle lengths, _Bool batch_first, _Bool enforce_sorted, int64_t *out) {
   dt_tensor *data = 0;
   dt_tensor *batch_sizes = 0;
   dt_tensor *sorted_indices = 0;
@@ -5671,7 +5671,7 @@ static int32_t py_pack_padded_sequence(tensor_handle input, tensor_handle length
   return status;
 }
 
-static int32_t py_pack_sequence(const int64_t *sequences, int64_t sequences_n, _Bool enforce_sorted, int64_t *out) {
+static status_result py_pack_sequence(const int64_t *sequences, int64_t sequences_n, _Bool enforce_sorted, int64_t *out) {
   dt_tensor *data = 0;
   dt_tensor *batch_sizes = 0;
   dt_tensor *sorted_indices = 0;
@@ -5684,7 +5684,7 @@ static int32_t py_pack_sequence(const int64_t *sequences, int64_t sequences_n, _
   return status;
 }
 
-static int32_t py_pad_packed_sequence(tensor_handle data, tensor_handle batch_sizes, optional_tensor unsorted_indices, _Bool batch_first, int32_t padding_value_kind, int64_t padding_value_i, double padding_value_f, int32_t total_length_given, int64_t total_length, int64_t *out) {
+static status_result py_pad_packed_sequence(tensor_handle data, tensor_handle batch_sizes, optional_tensor unsorted_indices, _Bool batch_first, int32_t padding_value_kind, int64_t padding_value_i, double padding_value_f, int32_t total_length_given, int64_t total_length, int64_t *out) {
   dt_tensor *padded = 0;
   dt_tensor *lengths = 0;
   const int32_t status = dt_pad_packed_sequence((dt_tensor *)(intptr_t)data, (dt_tensor *)(intptr_t)batch_sizes, (dt_tensor *)(intptr_t)unsorted_indices, batch_first, padding_value_kind, padding_value_i, padding_value_f, total_length_given ? &total_length : NULL, &padded, &lengths);
@@ -5693,7 +5693,7 @@ static int32_t py_pad_packed_sequence(tensor_handle data, tensor_handle batch_si
   return status;
 }
 
-static int64_t py_unpack_sequence(tensor_handle data, tensor_handle batch_sizes, optional_tensor unsorted_indices) {
+static handle_result py_unpack_sequence(tensor_handle data, tensor_handle batch_sizes, optional_tensor unsorted_indices) {
   dt_tensor_list *out = NULL;
   (void)!dt_unpack_sequence((dt_tensor *)(intptr_t)data, (dt_tensor *)(intptr_t)batch_sizes, (dt_tensor *)(intptr_t)unsorted_indices, &out);
   return (int64_t)(intptr_t)out;
@@ -5741,7 +5741,7 @@ static new_tensor py_max(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_max_dim(tensor_handle input, int64_t dim, _Bool keepdim, int64_t *out) {
+static status_result py_max_dim(tensor_handle input, int64_t dim, _Bool keepdim, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_max_dim((dt_tensor *)(intptr_t)input, dim, keepdim, &values, &indices);
@@ -5756,7 +5756,7 @@ static new_tensor py_min(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_min_dim(tensor_handle input, int64_t dim, _Bool keepdim, int64_t *out) {
+static status_result py_min_dim(tensor_handle input, int64_t dim, _Bool keepdim, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_min_dim((dt_tensor *)(intptr_t)input, dim, keepdim, &values, &indices);
@@ -5777,7 +5777,7 @@ static new_tensor py_amin(tensor_handle input, const int64_t *dim, int64_t dim_n
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_aminmax(tensor_handle input, int32_t dim_given, int64_t dim, _Bool keepdim, int64_t *out) {
+static status_result py_aminmax(tensor_handle input, int32_t dim_given, int64_t dim, _Bool keepdim, int64_t *out) {
   dt_tensor *min = 0;
   dt_tensor *max = 0;
   const int32_t status = dt_aminmax((dt_tensor *)(intptr_t)input, dim_given ? &dim : NULL, keepdim, &min, &max);
@@ -5810,7 +5810,7 @@ static new_tensor py_std(tensor_handle input, const int64_t *dim, int64_t dim_n,
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_var_mean(tensor_handle input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, _Bool keepdim, int64_t *out) {
+static status_result py_var_mean(tensor_handle input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, _Bool keepdim, int64_t *out) {
   dt_tensor *var = 0;
   dt_tensor *mean = 0;
   const int32_t status = dt_var_mean((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), correction_kind, correction_i, correction_f, keepdim, &var, &mean);
@@ -5819,7 +5819,7 @@ static int32_t py_var_mean(tensor_handle input, const int64_t *dim, int64_t dim_
   return status;
 }
 
-static int32_t py_std_mean(tensor_handle input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, _Bool keepdim, int64_t *out) {
+static status_result py_std_mean(tensor_handle input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, _Bool keepdim, int64_t *out) {
   dt_tensor *std = 0;
   dt_tensor *mean = 0;
   const int32_t status = dt_std_mean((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), correction_kind, correction_i, correction_f, keepdim, &std, &mean);
@@ -5870,7 +5870,7 @@ static new_tensor py_cumsum(tensor_handle input, int64_t dim, int32_t dtype) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_cumsum_(tensor_handle input, int64_t dim, int32_t dtype) {
+static status_result py_cumsum_(tensor_handle input, int64_t dim, int32_t dtype) {
   return dt_cumsum_((dt_tensor *)(intptr_t)input, dim, dtype);
 }
 
@@ -5880,7 +5880,7 @@ static new_tensor py_cumprod(tensor_handle input, int64_t dim, int32_t dtype) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_cumprod_(tensor_handle input, int64_t dim, int32_t dtype) {
+static status_result py_cumprod_(tensor_handle input, int64_t dim, int32_t dtype) {
   return dt_cumprod_((dt_tensor *)(intptr_t)input, dim, dtype);
 }
 
@@ -5896,13 +5896,13 @@ static new_tensor py_diff(tensor_handle input, int64_t n, int64_t dim, optional_
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_gradient(tensor_handle input, const double *spacing, int64_t spacing_n, const int64_t *dim, int64_t dim_n, int64_t edge_order) {
+static handle_result py_gradient(tensor_handle input, const double *spacing, int64_t spacing_n, const int64_t *dim, int64_t dim_n, int64_t edge_order) {
   dt_tensor_list *out = NULL;
   (void)!dt_gradient((dt_tensor *)(intptr_t)input, list_or_null(spacing, spacing_n), list_count(spacing_n), list_or_null(dim, dim_n), list_count(dim_n), edge_order, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_gradient_at(tensor_handle input, const int64_t *coordinates, int64_t coordinates_n, const int64_t *dim, int64_t dim_n, int64_t edge_order) {
+static handle_result py_gradient_at(tensor_handle input, const int64_t *coordinates, int64_t coordinates_n, const int64_t *dim, int64_t dim_n, int64_t edge_order) {
   dt_tensor_list *out = NULL;
   (void)!dt_gradient_at((dt_tensor *)(intptr_t)input, (dt_tensor *const *)coordinates, coordinates_n, list_or_null(dim, dim_n), list_count(dim_n), edge_order, &out);
   return (int64_t)(intptr_t)out;
@@ -5920,7 +5920,7 @@ static new_tensor py_cumulative_trapezoid(tensor_handle y, optional_tensor x, in
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_equal(tensor_handle input, tensor_handle other) {
+static bool_result py_equal(tensor_handle input, tensor_handle other) {
   int32_t out = 0;
   return dt_equal((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out) ? -1 : out;
 }
@@ -5931,7 +5931,7 @@ static new_tensor py_isclose(tensor_handle input, tensor_handle other, double rt
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_allclose(tensor_handle input, tensor_handle other, double rtol, double atol, _Bool equal_nan) {
+static bool_result py_allclose(tensor_handle input, tensor_handle other, double rtol, double atol, _Bool equal_nan) {
   int32_t out = 0;
   return dt_allclose((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, rtol, atol, equal_nan, &out) ? -1 : out;
 }
@@ -6032,13 +6032,13 @@ static new_tensor py_column_stack(const int64_t *tensors, int64_t tensors_n) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_unravel_index(tensor_handle indices, const int64_t *shape, int64_t shape_n) {
+static handle_result py_unravel_index(tensor_handle indices, const int64_t *shape, int64_t shape_n) {
   dt_tensor_list *out = NULL;
   (void)!dt_unravel_index((dt_tensor *)(intptr_t)indices, shape, shape_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cartesian_prod(const int64_t *tensors, int64_t tensors_n) {
+static handle_result py_cartesian_prod(const int64_t *tensors, int64_t tensors_n) {
   dt_tensor *out = NULL;
   (void)!dt_cartesian_prod((dt_tensor *const *)tensors, tensors_n, &out);
   return (int64_t)(intptr_t)out;
@@ -6116,7 +6116,7 @@ static new_tensor py_channel_shuffle(tensor_handle input, int64_t groups) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_sort(tensor_handle input, int64_t dim, _Bool descending, _Bool stable, int64_t *out) {
+static status_result py_sort(tensor_handle input, int64_t dim, _Bool descending, _Bool stable, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_sort((dt_tensor *)(intptr_t)input, dim, descending, stable, &values, &indices);
@@ -6137,7 +6137,7 @@ static new_tensor py_msort(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_topk(tensor_handle input, int64_t k, int64_t dim, _Bool largest, _Bool sorted, int64_t *out) {
+static status_result py_topk(tensor_handle input, int64_t k, int64_t dim, _Bool largest, _Bool sorted, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_topk((dt_tensor *)(intptr_t)input, k, dim, largest, sorted, &values, &indices);
@@ -6146,7 +6146,7 @@ static int32_t py_topk(tensor_handle input, int64_t k, int64_t dim, _Bool larges
   return status;
 }
 
-static int32_t py_kthvalue(tensor_handle input, int64_t k, int64_t dim, _Bool keepdim, int64_t *out) {
+static status_result py_kthvalue(tensor_handle input, int64_t k, int64_t dim, _Bool keepdim, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_kthvalue((dt_tensor *)(intptr_t)input, k, dim, keepdim, &values, &indices);
@@ -6161,7 +6161,7 @@ static new_tensor py_median(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_median_dim(tensor_handle input, int64_t dim, _Bool keepdim, int64_t *out) {
+static status_result py_median_dim(tensor_handle input, int64_t dim, _Bool keepdim, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_median_dim((dt_tensor *)(intptr_t)input, dim, keepdim, &values, &indices);
@@ -6176,7 +6176,7 @@ static new_tensor py_nanmedian(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_nanmedian_dim(tensor_handle input, int64_t dim, _Bool keepdim, int64_t *out) {
+static status_result py_nanmedian_dim(tensor_handle input, int64_t dim, _Bool keepdim, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_nanmedian_dim((dt_tensor *)(intptr_t)input, dim, keepdim, &values, &indices);
@@ -6185,7 +6185,7 @@ static int32_t py_nanmedian_dim(tensor_handle input, int64_t dim, _Bool keepdim,
   return status;
 }
 
-static int32_t py_mode(tensor_handle input, int64_t dim, _Bool keepdim, int64_t *out) {
+static status_result py_mode(tensor_handle input, int64_t dim, _Bool keepdim, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_mode((dt_tensor *)(intptr_t)input, dim, keepdim, &values, &indices);
@@ -6206,7 +6206,7 @@ static new_tensor py_nanquantile(tensor_handle input, int64_t q, int32_t q_kind,
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_cummax(tensor_handle input, int64_t dim, int64_t *out) {
+static status_result py_cummax(tensor_handle input, int64_t dim, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_cummax((dt_tensor *)(intptr_t)input, dim, &values, &indices);
@@ -6215,7 +6215,7 @@ static int32_t py_cummax(tensor_handle input, int64_t dim, int64_t *out) {
   return status;
 }
 
-static int32_t py_cummin(tensor_handle input, int64_t dim, int64_t *out) {
+static status_result py_cummin(tensor_handle input, int64_t dim, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_cummin((dt_tensor *)(intptr_t)input, dim, &values, &indices);
@@ -6224,7 +6224,7 @@ static int32_t py_cummin(tensor_handle input, int64_t dim, int64_t *out) {
   return status;
 }
 
-static int32_t py_unique(tensor_handle input, _Bool sorted, _Bool return_inverse, _Bool return_counts, int32_t dim_given, int64_t dim, int64_t *out) {
+static status_result py_unique(tensor_handle input, _Bool sorted, _Bool return_inverse, _Bool return_counts, int32_t dim_given, int64_t dim, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *inverse_indices = 0;
   dt_tensor *counts = 0;
@@ -6235,7 +6235,7 @@ static int32_t py_unique(tensor_handle input, _Bool sorted, _Bool return_inverse
   return status;
 }
 
-static int32_t py_unique_consecutive(tensor_handle input, _Bool return_inverse, _Bool return_counts, int32_t dim_given, int64_t dim, int64_t *out) {
+static status_result py_unique_consecutive(tensor_handle input, _Bool return_inverse, _Bool return_counts, int32_t dim_given, int64_t dim, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *inverse_indices = 0;
   dt_tensor *counts = 0;
@@ -6276,7 +6276,7 @@ static new_tensor py_histc(tensor_handle input, int64_t bins, int32_t min_kind, 
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_histogram(tensor_handle input, int64_t bins, int32_t bins_kind, int64_t bins_i, double bins_f, const double *range, int64_t range_n, optional_tensor weight, _Bool density, int64_t *out) {
+static status_result py_histogram(tensor_handle input, int64_t bins, int32_t bins_kind, int64_t bins_i, double bins_f, const double *range, int64_t range_n, optional_tensor weight, _Bool density, int64_t *out) {
   dt_tensor *hist = 0;
   dt_tensor *bin_edges = 0;
   const int32_t status = dt_histogram((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)bins, bins_kind, bins_i, bins_f, list_or_null(range, range_n), list_count(range_n), (dt_tensor *)(intptr_t)weight, density, &hist, &bin_edges);
@@ -6291,7 +6291,7 @@ static new_tensor py_erfc(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_erfc_(tensor_handle input) {
+static status_result py_erfc_(tensor_handle input) {
   return dt_erfc_((dt_tensor *)(intptr_t)input);
 }
 
@@ -6307,7 +6307,7 @@ static new_tensor py_erfinv(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_erfinv_(tensor_handle input) {
+static status_result py_erfinv_(tensor_handle input) {
   return dt_erfinv_((dt_tensor *)(intptr_t)input);
 }
 
@@ -6335,7 +6335,7 @@ static new_tensor py_lgamma(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_lgamma_(tensor_handle input) {
+static status_result py_lgamma_(tensor_handle input) {
   return dt_lgamma_((dt_tensor *)(intptr_t)input);
 }
 
@@ -6345,7 +6345,7 @@ static new_tensor py_digamma(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_digamma_(tensor_handle input) {
+static status_result py_digamma_(tensor_handle input) {
   return dt_digamma_((dt_tensor *)(intptr_t)input);
 }
 
@@ -6361,7 +6361,7 @@ static new_tensor py_polygamma(int64_t n, tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_polygamma_(tensor_handle input, int64_t n) {
+static status_result py_polygamma_(tensor_handle input, int64_t n) {
   return dt_polygamma_((dt_tensor *)(intptr_t)input, n);
 }
 
@@ -6371,7 +6371,7 @@ static new_tensor py_mvlgamma(tensor_handle input, int64_t p) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_mvlgamma_(tensor_handle input, int64_t p) {
+static status_result py_mvlgamma_(tensor_handle input, int64_t p) {
   return dt_mvlgamma_((dt_tensor *)(intptr_t)input, p);
 }
 
@@ -6381,7 +6381,7 @@ static new_tensor py_i0(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_i0_(tensor_handle input) {
+static status_result py_i0_(tensor_handle input) {
   return dt_i0_((dt_tensor *)(intptr_t)input);
 }
 
@@ -6469,7 +6469,7 @@ static new_tensor py_igamma(tensor_handle input, tensor_handle other) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_igamma_(tensor_handle input, tensor_handle other) {
+static status_result py_igamma_(tensor_handle input, tensor_handle other) {
   return dt_igamma_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
@@ -6485,7 +6485,7 @@ static new_tensor py_igammac(tensor_handle input, tensor_handle other) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_igammac_(tensor_handle input, tensor_handle other) {
+static status_result py_igammac_(tensor_handle input, tensor_handle other) {
   return dt_igammac_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
@@ -6579,7 +6579,7 @@ static new_tensor py_xlog1py(int64_t input, int32_t input_kind, int64_t input_i,
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_frexp(tensor_handle input, int64_t *out) {
+static status_result py_frexp(tensor_handle input, int64_t *out) {
   dt_tensor *mantissa = 0;
   dt_tensor *exponent = 0;
   const int32_t status = dt_frexp((dt_tensor *)(intptr_t)input, &mantissa, &exponent);
@@ -6594,318 +6594,318 @@ static new_tensor py_nextafter(tensor_handle input, tensor_handle other) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_nextafter_(tensor_handle input, tensor_handle other) {
+static status_result py_nextafter_(tensor_handle input, tensor_handle other) {
   return dt_nextafter_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_tensor_alias(tensor_handle input) {
+static handle_result py_tensor_alias(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_tensor_alias((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensor_dim(tensor_handle input) {
+static int_result py_tensor_dim(tensor_handle input) {
   int64_t out = 0;
   if (dt_tensor_dim((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_tensor_size(tensor_handle input, int64_t dim) {
+static int_result py_tensor_size(tensor_handle input, int64_t dim) {
   int64_t out = 0;
   if (dt_tensor_size((dt_tensor *)(intptr_t)input, dim, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_tensor_shape(tensor_handle input, int64_t *out, int64_t capacity) {
+static count_result py_tensor_shape(tensor_handle input, int64_t *out, int64_t capacity) {
   int64_t count = 0;
   return dt_tensor_shape((dt_tensor *)(intptr_t)input, out, capacity, &count) ? -1 : count;
 }
 
-static int64_t py_tensor_stride(tensor_handle input, int64_t *out, int64_t capacity) {
+static count_result py_tensor_stride(tensor_handle input, int64_t *out, int64_t capacity) {
   int64_t count = 0;
   return dt_tensor_stride((dt_tensor *)(intptr_t)input, out, capacity, &count) ? -1 : count;
 }
 
-static int64_t py_tensor_numel(tensor_handle input) {
+static int_result py_tensor_numel(tensor_handle input) {
   int64_t out = 0;
   if (dt_tensor_numel((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_tensor_storage_offset(tensor_handle input) {
+static int_result py_tensor_storage_offset(tensor_handle input) {
   int64_t out = 0;
   if (dt_tensor_storage_offset((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_tensor_storage_nbytes(tensor_handle input) {
+static int_result py_tensor_storage_nbytes(tensor_handle input) {
   int64_t out = 0;
   if (dt_tensor_storage_nbytes((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_tensor_element_size(tensor_handle input) {
+static int_result py_tensor_element_size(tensor_handle input) {
   int64_t out = 0;
   if (dt_tensor_element_size((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int32_t py_tensor_dtype(tensor_handle input) {
+static enum_result py_tensor_dtype(tensor_handle input) {
   int32_t out = 0;
   (void)!dt_tensor_dtype((dt_tensor *)(intptr_t)input, &out);
   return out;
 }
 
-static int64_t py_tensor_device(tensor_handle input) {
+static handle_result py_tensor_device(tensor_handle input) {
   dt_device_type type = 0;
   int64_t index = 0;
   return dt_tensor_device((dt_tensor *)(intptr_t)input, &type, &index) ? 0 : (int64_t)type << 32 | (uint32_t)index;
 }
 
-static int32_t py_tensor_is_contiguous(tensor_handle input, int32_t memory_format) {
+static bool_result py_tensor_is_contiguous(tensor_handle input, int32_t memory_format) {
   int32_t out = 0;
   return dt_tensor_is_contiguous((dt_tensor *)(intptr_t)input, memory_format, &out) ? -1 : out;
 }
 
-static int64_t py_tensor_data_ptr(tensor_handle input) {
+static count_result py_tensor_data_ptr(tensor_handle input) {
   void *out = NULL;
   return dt_tensor_data_ptr((dt_tensor *)(intptr_t)input, &out) ? -1 : (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tensor_is_set_to(tensor_handle input, tensor_handle other) {
+static bool_result py_tensor_is_set_to(tensor_handle input, tensor_handle other) {
   int32_t out = 0;
   return dt_tensor_is_set_to((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out) ? -1 : out;
 }
 
-static int32_t py_tensor_is_same(tensor_handle input, tensor_handle other) {
+static bool_result py_tensor_is_same(tensor_handle input, tensor_handle other) {
   int32_t out = 0;
   return dt_tensor_is_same((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out) ? -1 : out;
 }
 
-static int64_t py_tensor_base(tensor_handle input) {
+static optional_result py_tensor_base(tensor_handle input) {
   dt_tensor *out = NULL;
   if (dt_tensor_base((dt_tensor *)(intptr_t)input, &out)) return 1;
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_out_offer(tensor_handle place, const int64_t *inputs, int64_t inputs_n) {
+static bool_result py_out_offer(tensor_handle place, const int64_t *inputs, int64_t inputs_n) {
   int32_t out = 0;
   return dt_out_offer((dt_tensor *)(intptr_t)place, (dt_tensor *const *)inputs, inputs_n, &out) ? -1 : out;
 }
 
-static int64_t py_out_finish(tensor_handle place, optional_tensor made) {
+static optional_result py_out_finish(tensor_handle place, optional_tensor made) {
   dt_tensor *out = NULL;
   if (dt_out_finish((dt_tensor *)(intptr_t)place, (dt_tensor *)(intptr_t)made, &out)) return 1;
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensor_version(tensor_handle input) {
+static int_result py_tensor_version(tensor_handle input) {
   int64_t out = 0;
   if (dt_tensor_version((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int32_t py_tensor_item(tensor_handle input, py_scalar *out) {
+static status_result py_tensor_item(tensor_handle input, py_scalar *out) {
   return dt_tensor_item((dt_tensor *)(intptr_t)input, &out->kind, &out->i, &out->f);
 }
 
-static int64_t py_tensor_to_string(tensor_handle input) {
+static handle_result py_tensor_to_string(tensor_handle input) {
   dt_bytes *out = NULL;
   (void)!dt_tensor_to_string((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_set_print_options(int64_t precision, int64_t threshold, int64_t edge_items, int64_t line_width, int32_t sci_mode) {
+static status_result py_set_print_options(int64_t precision, int64_t threshold, int64_t edge_items, int64_t line_width, int32_t sci_mode) {
   return dt_set_print_options(precision, threshold, edge_items, line_width, sci_mode < 0 ? NULL : &sci_mode);
 }
 
-static int32_t py_tensor_requires_grad(tensor_handle input) {
+static bool_result py_tensor_requires_grad(tensor_handle input) {
   int32_t out = 0;
   return dt_tensor_requires_grad((dt_tensor *)(intptr_t)input, &out) ? -1 : out;
 }
 
-static int32_t py_tensor_requires_grad_(tensor_handle input, _Bool requires_grad) {
+static status_result py_tensor_requires_grad_(tensor_handle input, _Bool requires_grad) {
   return dt_tensor_requires_grad_((dt_tensor *)(intptr_t)input, requires_grad);
 }
 
-static int32_t py_tensor_is_leaf(tensor_handle input) {
+static bool_result py_tensor_is_leaf(tensor_handle input) {
   int32_t out = 0;
   return dt_tensor_is_leaf((dt_tensor *)(intptr_t)input, &out) ? -1 : out;
 }
 
-static int64_t py_tensor_grad(tensor_handle input) {
+static optional_result py_tensor_grad(tensor_handle input) {
   dt_tensor *out = NULL;
   if (dt_tensor_grad((dt_tensor *)(intptr_t)input, &out)) return 1;
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tensor_set_grad(tensor_handle input, optional_tensor grad) {
+static status_result py_tensor_set_grad(tensor_handle input, optional_tensor grad) {
   return dt_tensor_set_grad((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)grad);
 }
 
-static int32_t py_tensor_retain_grad(tensor_handle input) {
+static status_result py_tensor_retain_grad(tensor_handle input) {
   return dt_tensor_retain_grad((dt_tensor *)(intptr_t)input);
 }
 
-static int32_t py_tensor_retains_grad(tensor_handle input) {
+static bool_result py_tensor_retains_grad(tensor_handle input) {
   int32_t out = 0;
   return dt_tensor_retains_grad((dt_tensor *)(intptr_t)input, &out) ? -1 : out;
 }
 
-static int64_t py_tensor_node(tensor_handle input) {
+static handle_result py_tensor_node(tensor_handle input) {
   dt_node *out = NULL;
   (void)!dt_tensor_node((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensor_output_nr(tensor_handle input) {
+static int_result py_tensor_output_nr(tensor_handle input) {
   int64_t out = 0;
   if (dt_tensor_output_nr((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_node_name(int64_t self) {
+static handle_result py_node_name(int64_t self) {
   dt_bytes *out = NULL;
   (void)!dt_node_name((dt_node *)(intptr_t)self, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_node_address(int64_t self) {
+static count_result py_node_address(int64_t self) {
   void *out = NULL;
   return dt_node_address((dt_node *)(intptr_t)self, &out) ? -1 : (int64_t)(intptr_t)out;
 }
 
-static int64_t py_node_next_count(int64_t self) {
+static int_result py_node_next_count(int64_t self) {
   int64_t out = 0;
   if (dt_node_next_count((dt_node *)(intptr_t)self, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_node_next_output(int64_t self, int64_t index) {
+static int_result py_node_next_output(int64_t self, int64_t index) {
   int64_t out = 0;
   if (dt_node_next_output((dt_node *)(intptr_t)self, index, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_node_next(int64_t self, int64_t index) {
+static handle_result py_node_next(int64_t self, int64_t index) {
   dt_node *out = NULL;
   (void)!dt_node_next((dt_node *)(intptr_t)self, index, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensor_grad_fn_name(tensor_handle input) {
+static handle_result py_tensor_grad_fn_name(tensor_handle input) {
   dt_bytes *out = NULL;
   (void)!dt_tensor_grad_fn_name((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensor_data(tensor_handle input) {
+static handle_result py_tensor_data(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_tensor_data((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tensor_set_data(tensor_handle input, tensor_handle data) {
+static status_result py_tensor_set_data(tensor_handle input, tensor_handle data) {
   return dt_tensor_set_data((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)data);
 }
 
-static int64_t py_build_info(void) {
+static handle_result py_build_info(void) {
   dt_bytes *out = NULL;
   (void)!dt_build_info(&out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_string_list_len(int64_t self) {
+static int_result py_string_list_len(int64_t self) {
   int64_t out = 0;
   if (dt_string_list_len((dt_string_list *)(intptr_t)self, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_tensor_list_new(const int64_t *tensors, int64_t tensors_n) {
+static handle_result py_tensor_list_new(const int64_t *tensors, int64_t tensors_n) {
   dt_tensor_list *out = NULL;
   (void)!dt_tensor_list_new((dt_tensor *const *)tensors, tensors_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensor_list_len(int64_t self) {
+static int_result py_tensor_list_len(int64_t self) {
   int64_t out = 0;
   if (dt_tensor_list_len((dt_tensor_list *)(intptr_t)self, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_tensor_list_get(int64_t self, int64_t index) {
+static optional_result py_tensor_list_get(int64_t self, int64_t index) {
   dt_tensor *out = NULL;
   if (dt_tensor_list_get((dt_tensor_list *)(intptr_t)self, index, &out)) return 1;
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_is_grad_enabled(void) {
+static bool_result py_is_grad_enabled(void) {
   int32_t out = 0;
   return dt_is_grad_enabled(&out) ? -1 : out;
 }
 
-static int32_t py_set_grad_enabled(_Bool mode) {
+static status_result py_set_grad_enabled(_Bool mode) {
   return dt_set_grad_enabled(mode);
 }
 
-static int32_t py_is_anomaly_enabled(void) {
+static bool_result py_is_anomaly_enabled(void) {
   int32_t out = 0;
   return dt_is_anomaly_enabled(&out) ? -1 : out;
 }
 
-static int32_t py_set_detect_anomaly(_Bool mode) {
+static status_result py_set_detect_anomaly(_Bool mode) {
   return dt_set_detect_anomaly(mode);
 }
 
-static int32_t py_get_default_dtype(void) {
+static enum_result py_get_default_dtype(void) {
   int32_t out = 0;
   (void)!dt_get_default_dtype(&out);
   return out;
 }
 
-static int32_t py_set_default_dtype(int32_t d) {
+static status_result py_set_default_dtype(int32_t d) {
   return dt_set_default_dtype(d);
 }
 
-static int64_t py_get_default_device(void) {
+static handle_result py_get_default_device(void) {
   dt_device_type type = 0;
   int64_t index = 0;
   return dt_get_default_device(&type, &index) ? 0 : (int64_t)type << 32 | (uint32_t)index;
 }
 
-static int32_t py_set_default_device(int32_t device_type, int64_t device_index) {
+static status_result py_set_default_device(int32_t device_type, int64_t device_index) {
   return dt_set_default_device(device_type, device_index);
 }
 
-static int32_t py_device_is_available(int32_t device_type, int64_t device_index) {
+static bool_result py_device_is_available(int32_t device_type, int64_t device_index) {
   int32_t out = 0;
   return dt_device_is_available(device_type, device_index, &out) ? -1 : out;
 }
 
-static int64_t py_get_num_threads(void) {
+static int_result py_get_num_threads(void) {
   int64_t out = 0;
   if (dt_get_num_threads(&out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int32_t py_set_num_threads(int64_t n) {
+static status_result py_set_num_threads(int64_t n) {
   return dt_set_num_threads(n);
 }
 
-static int32_t py_memory_stats(int32_t device_type, int64_t device_index, int64_t *out) {
+static status_result py_memory_stats(int32_t device_type, int64_t device_index, int64_t *out) {
   int64_t allocated = 0;
   int64_t reserved = 0;
   int64_t peak = 0;
@@ -6916,185 +6916,185 @@ static int32_t py_memory_stats(int32_t device_type, int64_t device_index, int64_
   return status;
 }
 
-static int32_t py_set_log(int64_t log) {
+static status_result py_set_log(int64_t log) {
   return dt_set_log(log ? on_log_hook : NULL, (void *)(intptr_t)log, on_drop);
 }
 
-static int32_t py_set_memory_hook(int64_t hook) {
+static status_result py_set_memory_hook(int64_t hook) {
   return dt_set_memory_hook(on_memory_hook, (void *)(intptr_t)hook, on_drop);
 }
 
-static int32_t py_remove_memory_hook(void) {
+static status_result py_remove_memory_hook(void) {
   return dt_remove_memory_hook();
 }
 
-static int32_t py_empty_cache(int32_t device_type, int64_t device_index) {
+static status_result py_empty_cache(int32_t device_type, int64_t device_index) {
   return dt_empty_cache(device_type, device_index);
 }
 
-static int32_t py_synchronize(int32_t device_type, int64_t device_index) {
+static status_result py_synchronize(int32_t device_type, int64_t device_index) {
   return dt_synchronize(device_type, device_index);
 }
 
-static int64_t py_view(tensor_handle input, const int64_t *size, int64_t size_n) {
+static handle_result py_view(tensor_handle input, const int64_t *size, int64_t size_n) {
   dt_tensor *out = NULL;
   (void)!dt_view((dt_tensor *)(intptr_t)input, size, size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_detach(tensor_handle input) {
+static handle_result py_detach(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_detach((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_detach_(tensor_handle input) {
+static status_result py_detach_(tensor_handle input) {
   return dt_detach_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_view_as(tensor_handle input, tensor_handle other) {
+static handle_result py_view_as(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_view_as((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_reshape(tensor_handle input, const int64_t *shape, int64_t shape_n) {
+static handle_result py_reshape(tensor_handle input, const int64_t *shape, int64_t shape_n) {
   dt_tensor *out = NULL;
   (void)!dt_reshape((dt_tensor *)(intptr_t)input, shape, shape_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_reshape_as(tensor_handle input, tensor_handle other) {
+static handle_result py_reshape_as(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_reshape_as((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_flatten(tensor_handle input, int64_t start_dim, int64_t end_dim) {
+static handle_result py_flatten(tensor_handle input, int64_t start_dim, int64_t end_dim) {
   dt_tensor *out = NULL;
   (void)!dt_flatten((dt_tensor *)(intptr_t)input, start_dim, end_dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_unflatten(tensor_handle input, int64_t dim, const int64_t *sizes, int64_t sizes_n) {
+static handle_result py_unflatten(tensor_handle input, int64_t dim, const int64_t *sizes, int64_t sizes_n) {
   dt_tensor *out = NULL;
   (void)!dt_unflatten((dt_tensor *)(intptr_t)input, dim, sizes, sizes_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_transpose(tensor_handle input, int64_t dim0, int64_t dim1) {
+static handle_result py_transpose(tensor_handle input, int64_t dim0, int64_t dim1) {
   dt_tensor *out = NULL;
   (void)!dt_transpose((dt_tensor *)(intptr_t)input, dim0, dim1, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_transpose_(tensor_handle input, int64_t dim0, int64_t dim1) {
+static status_result py_transpose_(tensor_handle input, int64_t dim0, int64_t dim1) {
   return dt_transpose_((dt_tensor *)(intptr_t)input, dim0, dim1);
 }
 
-static int64_t py_swapaxes(tensor_handle input, int64_t axis0, int64_t axis1) {
+static handle_result py_swapaxes(tensor_handle input, int64_t axis0, int64_t axis1) {
   dt_tensor *out = NULL;
   (void)!dt_swapaxes((dt_tensor *)(intptr_t)input, axis0, axis1, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_swapaxes_(tensor_handle input, int64_t axis0, int64_t axis1) {
+static status_result py_swapaxes_(tensor_handle input, int64_t axis0, int64_t axis1) {
   return dt_swapaxes_((dt_tensor *)(intptr_t)input, axis0, axis1);
 }
 
-static int64_t py_permute(tensor_handle input, const int64_t *dims, int64_t dims_n) {
+static handle_result py_permute(tensor_handle input, const int64_t *dims, int64_t dims_n) {
   dt_tensor *out = NULL;
   (void)!dt_permute((dt_tensor *)(intptr_t)input, dims, dims_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_movedim(tensor_handle input, const int64_t *source, int64_t source_n, const int64_t *destination, int64_t destination_n) {
+static handle_result py_movedim(tensor_handle input, const int64_t *source, int64_t source_n, const int64_t *destination, int64_t destination_n) {
   dt_tensor *out = NULL;
   (void)!dt_movedim((dt_tensor *)(intptr_t)input, source, source_n, destination, destination_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_t(tensor_handle input) {
+static handle_result py_t(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_t((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_t_(tensor_handle input) {
+static status_result py_t_(tensor_handle input) {
   return dt_t_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_squeeze(tensor_handle input, const int64_t *dim, int64_t dim_n) {
+static handle_result py_squeeze(tensor_handle input, const int64_t *dim, int64_t dim_n) {
   dt_tensor *out = NULL;
   (void)!dt_squeeze((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_squeeze_(tensor_handle input, const int64_t *dim, int64_t dim_n) {
+static status_result py_squeeze_(tensor_handle input, const int64_t *dim, int64_t dim_n) {
   return dt_squeeze_((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n));
 }
 
-static int64_t py_unsqueeze(tensor_handle input, int64_t dim) {
+static handle_result py_unsqueeze(tensor_handle input, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_unsqueeze((dt_tensor *)(intptr_t)input, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_unsqueeze_(tensor_handle input, int64_t dim) {
+static status_result py_unsqueeze_(tensor_handle input, int64_t dim) {
   return dt_unsqueeze_((dt_tensor *)(intptr_t)input, dim);
 }
 
-static int64_t py_expand(tensor_handle input, const int64_t *size, int64_t size_n) {
+static handle_result py_expand(tensor_handle input, const int64_t *size, int64_t size_n) {
   dt_tensor *out = NULL;
   (void)!dt_expand((dt_tensor *)(intptr_t)input, size, size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_expand_as(tensor_handle input, tensor_handle other) {
+static handle_result py_expand_as(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_expand_as((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_broadcast_to(tensor_handle input, const int64_t *size, int64_t size_n) {
+static handle_result py_broadcast_to(tensor_handle input, const int64_t *size, int64_t size_n) {
   dt_tensor *out = NULL;
   (void)!dt_broadcast_to((dt_tensor *)(intptr_t)input, size, size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_select(tensor_handle input, int64_t dim, int64_t index) {
+static handle_result py_select(tensor_handle input, int64_t dim, int64_t index) {
   dt_tensor *out = NULL;
   (void)!dt_select((dt_tensor *)(intptr_t)input, dim, index, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_narrow(tensor_handle input, int64_t dim, int64_t start, int64_t length) {
+static handle_result py_narrow(tensor_handle input, int64_t dim, int64_t start, int64_t length) {
   dt_tensor *out = NULL;
   (void)!dt_narrow((dt_tensor *)(intptr_t)input, dim, start, length, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_slice(tensor_handle input, int64_t dim, int32_t start_given, int64_t start, int32_t end_given, int64_t end, int64_t step) {
+static handle_result py_slice(tensor_handle input, int64_t dim, int32_t start_given, int64_t start, int32_t end_given, int64_t end, int64_t step) {
   dt_tensor *out = NULL;
   (void)!dt_slice((dt_tensor *)(intptr_t)input, dim, start_given ? &start : NULL, end_given ? &end : NULL, step, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_as_strided(tensor_handle input, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t storage_offset_given, int64_t storage_offset) {
+static handle_result py_as_strided(tensor_handle input, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t storage_offset_given, int64_t storage_offset) {
   dt_tensor *out = NULL;
   (void)!dt_as_strided((dt_tensor *)(intptr_t)input, size, size_n, stride, stride_n, storage_offset_given ? &storage_offset : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_as_strided_(tensor_handle input, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t storage_offset_given, int64_t storage_offset) {
+static status_result py_as_strided_(tensor_handle input, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t storage_offset_given, int64_t storage_offset) {
   return dt_as_strided_((dt_tensor *)(intptr_t)input, size, size_n, stride, stride_n, storage_offset_given ? &storage_offset : NULL);
 }
 
-static int32_t py_resize_(tensor_handle input, const int64_t *size, int64_t size_n) {
+static status_result py_resize_(tensor_handle input, const int64_t *size, int64_t size_n) {
   return dt_resize_((dt_tensor *)(intptr_t)input, size, size_n);
 }
 
-static int32_t py_resize_as_(tensor_handle input, tensor_handle the_template) {
+static status_result py_resize_as_(tensor_handle input, tensor_handle the_template) {
   return dt_resize_as_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)the_template);
 }
 
@@ -7104,103 +7104,103 @@ static new_tensor py_view_dtype(tensor_handle input, int32_t dtype) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_unfold(tensor_handle input, int64_t dimension, int64_t size, int64_t step) {
+static handle_result py_unfold(tensor_handle input, int64_t dimension, int64_t size, int64_t step) {
   dt_tensor *out = NULL;
   (void)!dt_unfold((dt_tensor *)(intptr_t)input, dimension, size, step, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_diagonal(tensor_handle input, int64_t offset, int64_t dim1, int64_t dim2) {
+static handle_result py_diagonal(tensor_handle input, int64_t offset, int64_t dim1, int64_t dim2) {
   dt_tensor *out = NULL;
   (void)!dt_diagonal((dt_tensor *)(intptr_t)input, offset, dim1, dim2, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_chunk(tensor_handle input, int64_t chunks, int64_t dim) {
+static handle_result py_chunk(tensor_handle input, int64_t chunks, int64_t dim) {
   dt_tensor_list *out = NULL;
   (void)!dt_chunk((dt_tensor *)(intptr_t)input, chunks, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_split(tensor_handle input, int64_t split_size, int64_t dim) {
+static handle_result py_split(tensor_handle input, int64_t split_size, int64_t dim) {
   dt_tensor_list *out = NULL;
   (void)!dt_split((dt_tensor *)(intptr_t)input, split_size, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_split_with_sizes(tensor_handle input, const int64_t *split_sizes, int64_t split_sizes_n, int64_t dim) {
+static handle_result py_split_with_sizes(tensor_handle input, const int64_t *split_sizes, int64_t split_sizes_n, int64_t dim) {
   dt_tensor_list *out = NULL;
   (void)!dt_split_with_sizes((dt_tensor *)(intptr_t)input, split_sizes, split_sizes_n, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_split_sections(tensor_handle input, int64_t sections, int64_t dim) {
+static handle_result py_split_sections(tensor_handle input, int64_t sections, int64_t dim) {
   dt_tensor_list *out = NULL;
   (void)!dt_split_sections((dt_tensor *)(intptr_t)input, sections, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_split_at(tensor_handle input, const int64_t *indices, int64_t indices_n, int64_t dim) {
+static handle_result py_split_at(tensor_handle input, const int64_t *indices, int64_t indices_n, int64_t dim) {
   dt_tensor_list *out = NULL;
   (void)!dt_split_at((dt_tensor *)(intptr_t)input, indices, indices_n, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_hsplit(tensor_handle input, int64_t sections) {
+static handle_result py_hsplit(tensor_handle input, int64_t sections) {
   dt_tensor_list *out = NULL;
   (void)!dt_hsplit((dt_tensor *)(intptr_t)input, sections, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_vsplit(tensor_handle input, int64_t sections) {
+static handle_result py_vsplit(tensor_handle input, int64_t sections) {
   dt_tensor_list *out = NULL;
   (void)!dt_vsplit((dt_tensor *)(intptr_t)input, sections, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_dsplit(tensor_handle input, int64_t sections) {
+static handle_result py_dsplit(tensor_handle input, int64_t sections) {
   dt_tensor_list *out = NULL;
   (void)!dt_dsplit((dt_tensor *)(intptr_t)input, sections, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_atleast_1d(tensor_handle input) {
+static handle_result py_atleast_1d(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_atleast_1d((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_atleast_2d(tensor_handle input) {
+static handle_result py_atleast_2d(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_atleast_2d((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_atleast_3d(tensor_handle input) {
+static handle_result py_atleast_3d(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_atleast_3d((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_ravel(tensor_handle input) {
+static handle_result py_ravel(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_ravel((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_broadcast_tensors(const int64_t *tensors, int64_t tensors_n) {
+static handle_result py_broadcast_tensors(const int64_t *tensors, int64_t tensors_n) {
   dt_tensor_list *out = NULL;
   (void)!dt_broadcast_tensors((dt_tensor *const *)tensors, tensors_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_meshgrid(const int64_t *tensors, int64_t tensors_n, const char *indexing) {
+static handle_result py_meshgrid(const int64_t *tensors, int64_t tensors_n, const char *indexing) {
   dt_tensor_list *out = NULL;
   (void)!dt_meshgrid((dt_tensor *const *)tensors, tensors_n, indexing, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_unbind(tensor_handle input, int64_t dim) {
+static handle_result py_unbind(tensor_handle input, int64_t dim) {
   dt_tensor_list *out = NULL;
   (void)!dt_unbind((dt_tensor *)(intptr_t)input, dim, &out);
   return (int64_t)(intptr_t)out;
@@ -7230,7 +7230,7 @@ static new_tensor py_narrow_copy(tensor_handle input, int64_t dim, int64_t start
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_sum_to_size(tensor_handle input, const int64_t *size, int64_t size_n) {
+static handle_result py_sum_to_size(tensor_handle input, const int64_t *size, int64_t size_n) {
   dt_tensor *out = NULL;
   (void)!dt_sum_to_size((dt_tensor *)(intptr_t)input, size, size_n, &out);
   return (int64_t)(intptr_t)out;
@@ -7278,7 +7278,7 @@ static new_tensor py_absolute(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_absolute_(tensor_handle input) {
+static status_result py_absolute_(tensor_handle input) {
   return dt_absolute_((dt_tensor *)(intptr_t)input);
 }
 
@@ -7288,7 +7288,7 @@ static new_tensor py_negative(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_negative_(tensor_handle input) {
+static status_result py_negative_(tensor_handle input) {
   return dt_negative_((dt_tensor *)(intptr_t)input);
 }
 
@@ -7298,7 +7298,7 @@ static new_tensor py_sgn(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_sgn_(tensor_handle input) {
+static status_result py_sgn_(tensor_handle input) {
   return dt_sgn_((dt_tensor *)(intptr_t)input);
 }
 
@@ -7308,7 +7308,7 @@ static new_tensor py_fix(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_fix_(tensor_handle input) {
+static status_result py_fix_(tensor_handle input) {
   return dt_fix_((dt_tensor *)(intptr_t)input);
 }
 
@@ -7318,7 +7318,7 @@ static new_tensor py_arcsin(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_arcsin_(tensor_handle input) {
+static status_result py_arcsin_(tensor_handle input) {
   return dt_arcsin_((dt_tensor *)(intptr_t)input);
 }
 
@@ -7328,7 +7328,7 @@ static new_tensor py_arccos(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_arccos_(tensor_handle input) {
+static status_result py_arccos_(tensor_handle input) {
   return dt_arccos_((dt_tensor *)(intptr_t)input);
 }
 
@@ -7338,7 +7338,7 @@ static new_tensor py_arctan(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_arctan_(tensor_handle input) {
+static status_result py_arctan_(tensor_handle input) {
   return dt_arctan_((dt_tensor *)(intptr_t)input);
 }
 
@@ -7348,7 +7348,7 @@ static new_tensor py_arctan2(tensor_handle input, tensor_handle other) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_arctan2_(tensor_handle input, tensor_handle other) {
+static status_result py_arctan2_(tensor_handle input, tensor_handle other) {
   return dt_arctan2_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
@@ -7358,7 +7358,7 @@ static new_tensor py_arcsinh(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_arcsinh_(tensor_handle input) {
+static status_result py_arcsinh_(tensor_handle input) {
   return dt_arcsinh_((dt_tensor *)(intptr_t)input);
 }
 
@@ -7368,7 +7368,7 @@ static new_tensor py_arccosh(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_arccosh_(tensor_handle input) {
+static status_result py_arccosh_(tensor_handle input) {
   return dt_arccosh_((dt_tensor *)(intptr_t)input);
 }
 
@@ -7378,7 +7378,7 @@ static new_tensor py_arctanh(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_arctanh_(tensor_handle input) {
+static status_result py_arctanh_(tensor_handle input) {
   return dt_arctanh_((dt_tensor *)(intptr_t)input);
 }
 
@@ -7388,7 +7388,7 @@ static new_tensor py_subtract(tensor_handle input, int64_t other, int32_t other_
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_subtract_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static status_result py_subtract_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   return dt_subtract_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f);
 }
 
@@ -7398,7 +7398,7 @@ static new_tensor py_multiply(tensor_handle input, int64_t other, int32_t other_
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_multiply_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_multiply_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_multiply_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -7408,7 +7408,7 @@ static new_tensor py_divide(tensor_handle input, int64_t other, int32_t other_ki
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_divide_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t rounding_mode) {
+static status_result py_divide_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t rounding_mode) {
   return dt_divide_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, rounding_mode);
 }
 
@@ -7418,7 +7418,7 @@ static new_tensor py_clip(tensor_handle input, int64_t min, int32_t min_kind, in
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_clip_(tensor_handle input, int64_t min, int32_t min_kind, int64_t min_i, double min_f, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
+static status_result py_clip_(tensor_handle input, int64_t min, int32_t min_kind, int64_t min_i, double min_f, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
   return dt_clip_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)min, min_kind, min_i, min_f, (dt_tensor *)(intptr_t)max, max_kind, max_i, max_f);
 }
 
@@ -7428,7 +7428,7 @@ static new_tensor py_greater(tensor_handle input, int64_t other, int32_t other_k
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_greater_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_greater_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_greater_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -7438,7 +7438,7 @@ static new_tensor py_greater_equal(tensor_handle input, int64_t other, int32_t o
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_greater_equal_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_greater_equal_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_greater_equal_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -7448,7 +7448,7 @@ static new_tensor py_less(tensor_handle input, int64_t other, int32_t other_kind
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_less_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_less_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_less_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -7458,7 +7458,7 @@ static new_tensor py_less_equal(tensor_handle input, int64_t other, int32_t othe
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_less_equal_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_less_equal_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_less_equal_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -7468,7 +7468,7 @@ static new_tensor py_not_equal(tensor_handle input, int64_t other, int32_t other
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_not_equal_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static status_result py_not_equal_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_not_equal_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
@@ -7490,17 +7490,17 @@ static new_tensor py_concatenate(const int64_t *tensors, int64_t tensors_n, int6
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_swapdims(tensor_handle input, int64_t dim0, int64_t dim1) {
+static handle_result py_swapdims(tensor_handle input, int64_t dim0, int64_t dim1) {
   dt_tensor *out = NULL;
   (void)!dt_swapdims((dt_tensor *)(intptr_t)input, dim0, dim1, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_swapdims_(tensor_handle input, int64_t dim0, int64_t dim1) {
+static status_result py_swapdims_(tensor_handle input, int64_t dim0, int64_t dim1) {
   return dt_swapdims_((dt_tensor *)(intptr_t)input, dim0, dim1);
 }
 
-static int64_t py_moveaxis(tensor_handle input, const int64_t *source, int64_t source_n, const int64_t *destination, int64_t destination_n) {
+static handle_result py_moveaxis(tensor_handle input, const int64_t *source, int64_t source_n, const int64_t *destination, int64_t destination_n) {
   dt_tensor *out = NULL;
   (void)!dt_moveaxis((dt_tensor *)(intptr_t)input, source, source_n, destination, destination_n, &out);
   return (int64_t)(intptr_t)out;

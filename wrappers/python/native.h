@@ -71,15 +71,47 @@ static int64_t optional_tensor_of(PyObject* x) {
   return x == Py_None ? 0 : tensor_of(x);
 }
 
-/* None if the call has failed. */
-static PyObject* tensor_from(int64_t handle) {
+typedef int64_t tensor_handle, optional_tensor;
+
+/* ---- what cffi's calls give
+ *
+ * A call that has failed raises here, where nothing of Python's has run since: a finalizer or a
+ * signal handler may make calls of its own, whose errors would take the place of this one. */
+
+typedef int64_t new_tensor, handle_result, optional_result, int_result, count_result;
+typedef int32_t status_result, bool_result, enum_result;
+
+static PyObject* raise_error(void) {
   const TensorFunctions* const functions = tensor_functions();
-  if (!functions) return NULL;
-  if (!handle) Py_RETURN_NONE;
-  return functions->wrap((dt_tensor*)(intptr_t)handle);
+  return functions ? functions->raise() : NULL;
 }
 
-typedef int64_t tensor_handle, optional_tensor, new_tensor;
+static PyObject* from_new_tensor(int64_t handle) {
+  const TensorFunctions* const functions = tensor_functions();
+  if (!functions) return NULL;
+  return handle ? functions->wrap((dt_tensor*)(intptr_t)handle) : functions->raise();
+}
+
+static PyObject* from_status(int32_t status) {
+  if (status) return raise_error();
+  Py_RETURN_NONE;
+}
+
+static PyObject* from_bool(int32_t x) {
+  return x < 0 ? raise_error() : PyBool_FromLong(x);
+}
+
+static PyObject* from_enum(int32_t x) {
+  return x ? PyLong_FromLong(x) : raise_error();
+}
+
+static PyObject* int_or_raise(int64_t x, int failed) {
+  return failed ? raise_error() : PyLong_FromLongLong(x);
+}
+
+static PyObject* from_double(double x) {
+  return x != x && dt_error_code() ? raise_error() : PyFloat_FromDouble(x);
+}
 
 #undef _cffi_to_c__Bool
 #define _cffi_to_c__Bool bool_of
@@ -98,7 +130,16 @@ typedef int64_t tensor_handle, optional_tensor, new_tensor;
 #define _cffi_from_c_int(x, type) _cffi_from_c_##type(x)
 #define _cffi_from_c_int32_t PyLong_FromLong
 #define _cffi_from_c_int64_t PyLong_FromLongLong
-#define _cffi_from_c_new_tensor tensor_from
+#define _cffi_from_c_new_tensor from_new_tensor
+#define _cffi_from_c_status_result from_status
+#define _cffi_from_c_bool_result from_bool
+#define _cffi_from_c_enum_result from_enum
+#define _cffi_from_c_handle_result(x) int_or_raise(x, !(x))
+#define _cffi_from_c_optional_result(x) int_or_raise(x, (x) == 1)
+#define _cffi_from_c_count_result(x) int_or_raise(x, (x) < 0)
+#define _cffi_from_c_int_result(x) int_or_raise(x, (x) == INT64_MIN && dt_error_code())
+#undef _cffi_from_c_double
+#define _cffi_from_c_double from_double
 
 /* A number that comes out of a call. */
 typedef struct {
@@ -152,14 +193,14 @@ static int64_t list_count(int64_t n) {
 }
 
 /* Another handle of what one stands for. */
-static int64_t py_alias(int64_t handle) {
+static handle_result py_alias(int64_t handle) {
   dt_tensor* out = NULL;
   (void)!dt_tensor_alias((dt_tensor*)(intptr_t)handle, &out);
   return (int64_t)(intptr_t)out;
 }
 
 /* Fills out with the list's handles and releases the list. */
-static int32_t py_list_take(int64_t list, int64_t* out, int64_t n) {
+static status_result py_list_take(int64_t list, int64_t* out, int64_t n) {
   dt_tensor_list* const handle = (dt_tensor_list*)(intptr_t)list;
   dt_status status = 0;
   for (int64_t i = 0; i < n; i++) {
@@ -167,11 +208,12 @@ static int32_t py_list_take(int64_t list, int64_t* out, int64_t n) {
     if (!status) status = dt_tensor_list_get(handle, i, &tensor);
     out[i] = (int64_t)(intptr_t)tensor;
   }
+  for (int64_t i = 0; status && i < n; i++) dt_tensor_release((dt_tensor*)(intptr_t)out[i]);
   dt_tensor_list_release(handle);
   return status;
 }
 
-static int64_t py_bytes_data(int64_t bytes, const char** data) {
+static count_result py_bytes_data(int64_t bytes, const char** data) {
   const void* address = NULL;
   int64_t n = 0;
   if (dt_bytes_data((dt_bytes*)(intptr_t)bytes, &address, &n)) return -1;
@@ -187,22 +229,23 @@ static const char* py_string_list_get(int64_t list, int64_t index) {
 
 /* ---- memory */
 
-static int64_t py_from_data(const void* data, int64_t data_n, const int64_t* size, int64_t size_n,
-                            int32_t dtype) {
+static handle_result py_from_data(const void* data, int64_t data_n, const int64_t* size,
+                                  int64_t size_n, int32_t dtype) {
   dt_tensor* out = NULL;
   (void)!dt_from_data(data, data_n, size, size_n, dtype, 0, 0, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_from_blob(int64_t address, int64_t data_n, const int64_t* size, int64_t size_n,
-                            const int64_t* stride, int64_t stride_n, int32_t dtype, int64_t owner) {
+static handle_result py_from_blob(int64_t address, int64_t data_n, const int64_t* size,
+                                  int64_t size_n, const int64_t* stride, int64_t stride_n,
+                                  int32_t dtype, int64_t owner) {
   dt_tensor* out = NULL;
   (void)!dt_from_blob((void*)(intptr_t)address, data_n, size, size_n, stride, stride_n, dtype,
                       DT_DEVICE_TYPE_CPU, 0, (void*)(intptr_t)owner, on_drop, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tensor_read(tensor_handle tensor, void* data, int64_t data_n) {
+static status_result py_tensor_read(tensor_handle tensor, void* data, int64_t data_n) {
   return dt_tensor_read((dt_tensor*)(intptr_t)tensor, data, data_n);
 }
 

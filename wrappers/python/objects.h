@@ -19,6 +19,7 @@ typedef struct {
 typedef struct {
   PyTypeObject* type;                   /* TensorBase */
   PyObject* (*wrap)(dt_tensor* handle); /* a Tensor that owns it */
+  PyObject* (*raise)(void);             /* NULL, with the last error raised */
 } TensorFunctions;
 
 #define TENSOR_FUNCTIONS "dumbtorch._tensor_type.functions"

@@ -61,8 +61,9 @@ static PyObject* written_into(PyObject* out, PyObject* result) {
   status = dt_out_finish(handle_of(out), handle, &left);
   Py_END_ALLOW_THREADS;
   if (result && !is_tensor) return result;
+  if (result && status) raise_last_error();
   Py_XDECREF(result);
-  if (result && status) return raise_last_error();
+  if (result && status) return NULL;
   return left ? adopt_handle(tensor_type, left) : NULL;
 }
 

@@ -16,6 +16,7 @@
 #include "callback_type.h"
 #include "dumbtorch.h"
 #include "objects.h"
+#include "raised.h"
 
 /* An operand as the C API takes it. */
 typedef struct {
@@ -30,7 +31,7 @@ static PyTypeObject* base_type;
 static PyTypeObject* tensor_type; /* dumbtorch.Tensor: what operators return */
 static PyObject* size_type;       /* dumbtorch.Size: what shapes are */
 static PyObject* dtypes;          /* a dict: number -> dumbtorch.dtype */
-static PyObject* make_error;      /* () -> the exception for the last failed call */
+static PyObject* make_error;      /* (code, message) -> the exception for a call that has failed */
 static PyObject* fallback;        /* (name, a, b) -> the result for operands that are rare */
 static PyObject* methods;         /* a dict: what takes all arguments of a method of that name */
 static PyObject* device_at;       /* (number) -> dumbtorch.device */
@@ -48,12 +49,26 @@ static dt_tensor* handle_of(PyObject* tensor) {
   return ((TensorBase*)tensor)->handle;
 }
 
+static PyObject* error_of(dt_status code, const char* message) {
+  PyObject* const number = PyLong_FromLong((long)code);
+  PyObject* const text = PyUnicode_DecodeUTF8(message, (Py_ssize_t)strlen(message), "replace");
+  PyObject* const error =
+      number && text ? PyObject_CallFunctionObjArgs(make_error, number, text, NULL) : NULL;
+  Py_XDECREF(number);
+  Py_XDECREF(text);
+  return error;
+}
+
+/* Right after the call that has failed: code of Python's that runs between both, a finalizer say,
+ * may make calls whose errors take the place of this one. */
 static PyObject* raise_last_error(void) {
-  PyObject* error = PyObject_CallNoArgs(make_error);
-  if (error) {
-    PyErr_SetObject((PyObject*)Py_TYPE(error), error);
-    Py_DECREF(error);
-  }
+  const dt_status code = dt_error_code();
+  PyObject* error = code == DT_STATUS_CALLBACK ? take_raised() : NULL;
+  if (!error) error = error_of(code, dt_error_message());
+  if (!error) return NULL;
+  if (PyObject_SetAttrString(error, "_of_library", Py_True)) PyErr_Clear();
+  PyErr_SetObject((PyObject*)Py_TYPE(error), error);
+  Py_DECREF(error);
   return NULL;
 }
 
@@ -508,6 +523,9 @@ static PyMethodDef kFunctions[] = {
      "into(out, function, ...): what the function gives, written into `out`."},
     {"own", own, METH_VARARGS, "own(tensor, callback): the library keeps it for this tensor."},
     {"on_collection", on_collection, METH_VARARGS, "For gc.callbacks."},
+    {"keep_raised", keep_raised, METH_VARARGS, "For cffi, where a Python function has raised."},
+    {"drop_quietly", FAST(drop_quietly),
+     "drop_quietly(function, number): calls it, and what Python functions have raised is kept."},
     {"to_capsule", to_capsule, METH_O, "A DLPack capsule that shares the tensor's memory."},
     {"from_capsule", from_capsule, METH_O, "A Tensor that shares a DLPack capsule's memory."},
     {NULL, NULL, 0, NULL},
@@ -527,7 +545,7 @@ static PyTypeObject* add_type(PyObject* module, const char* name, PyType_Spec* s
 }
 
 static int add_functions(PyObject* module) {
-  static TensorFunctions functions = {NULL, wrap_handle};
+  static TensorFunctions functions = {NULL, wrap_handle, raise_last_error};
   functions.type = base_type;
   PyObject* const capsule = PyCapsule_New(&functions, TENSOR_FUNCTIONS, NULL);
   const int failed = !capsule || PyModule_AddObjectRef(module, "functions", capsule) < 0;

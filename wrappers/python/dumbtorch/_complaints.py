@@ -91,10 +91,13 @@ def otherwise(error: Exception, function, name: str, kinds: str, *values):
 
 
 def complain(error: Exception, function: str, kinds: str, *values) -> Exception:
-    """PyTorch's sentence about the first argument that does not fit; the error itself if all do.
+    """PyTorch's sentence about the first argument that does not fit; the error itself if all do. One of the library's,
+    which has taken the arguments, goes on as it is.
 
     kinds: "input:tensor dim:i64[]?", one word for each value. One number may stand for those of a list [1].
     """
+    if hasattr(error, "_of_library"):
+        raise error
     left_out = [
         w.partition(":")[0] for w, v in zip(kinds.split(), values, strict=True) if v is MISSING
     ]

@@ -22,21 +22,17 @@ from ._runtime import (
     c_path,
     c_string,
     c_strings,
-    device_from,
+    device_at,
     device_parts,
-    fail,
     ffi_new,
-    float_or_fail,
     give_list,
     give_optional,
     given_sizes,
     handle_list,
     int_list,
-    int_or_fail,
     is_plain,
     keep,
     number_like,
-    on_callback_error,
     optional_floats,
     optional_handle_list,
     optional_ints,
@@ -58,7 +54,7 @@ from ._runtime import (
     wrap_or,
 )
 from ._signatures import by_own_names
-from ._tensor_type import TensorBase, into, same_shape
+from ._tensor_type import TensorBase, into, keep_raised, same_shape
 from ._types import DTYPE, MEMORY_FORMAT, Choice
 from ._warning import alpha_by_position, warn_of_sizes
 
@@ -76,41 +72,41 @@ PADDING_MODE = Choice("padding_mode", _enums.PADDING_MODE)
 LOG_LEVEL = Choice("log_level", _enums.LOG_LEVEL)
 
 
-@ffi.def_extern("py_on_tensor_hook", error=9, onerror=on_callback_error)
+@ffi.def_extern("py_on_tensor_hook", error=9, onerror=keep_raised)
 def _on_tensor_hook(id, grad, out):
     result = CALLBACKS[id](borrow(grad))
     out[0] = give_optional(result)
     return 0
 
 
-@ffi.def_extern("py_on_custom_backward", error=9, onerror=on_callback_error)
+@ffi.def_extern("py_on_custom_backward", error=9, onerror=keep_raised)
 def _on_custom_backward(id, grads, grads_n, saved, saved_n, out):
     result = CALLBACKS[id](borrow_list(grads, grads_n), borrow_list(saved, saved_n))
     out[0] = give_list(result)
     return 0
 
 
-@ffi.def_extern("py_on_tensor_function", error=9, onerror=on_callback_error)
+@ffi.def_extern("py_on_tensor_function", error=9, onerror=keep_raised)
 def _on_tensor_function(id, inputs, inputs_n, out):
     result = CALLBACKS[id](borrow_list(inputs, inputs_n))
     out[0] = give_list(result)
     return 0
 
 
-@ffi.def_extern("py_on_log_hook", error=9, onerror=on_callback_error)
+@ffi.def_extern("py_on_log_hook", error=9, onerror=keep_raised)
 def _on_log_hook(id, level, message):
     CALLBACKS[id](LOG_LEVEL.value(level), ffi.string(message).decode())
     return 0
 
 
-@ffi.def_extern("py_on_memory_hook", error=9, onerror=on_callback_error)
+@ffi.def_extern("py_on_memory_hook", error=9, onerror=keep_raised)
 def _on_memory_hook(id, bytes, out):
     result = CALLBACKS[id](bytes)
     out[0] = bool(result)
     return 0
 
 
-@ffi.def_extern("py_on_progress", error=9, onerror=on_callback_error)
+@ffi.def_extern("py_on_progress", error=9, onerror=keep_raised)
 def _on_progress(id, done, total, stop):
     result = CALLBACKS[id](done, total)
     stop[0] = bool(result)
@@ -3426,8 +3422,6 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
         out = py_scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale is not None, 0.0 if scale is None else scale, enable_gqa)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scaled_dot_product_attention, "scaled_dot_product_attention", "query:tensor key:tensor value:tensor attn_mask:tensor? dropout_p:f64 is_causal:bool scale:f64? enable_gqa:bool", query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -3476,11 +3470,9 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
     """
     try:
         out = ffi_new("int64_t[2]")
-        status = py_multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training, key_padding_mask, need_weights, attn_mask, use_separate_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, static_k, static_v, average_attn_weights, is_causal, out)
+        py_multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training, key_padding_mask, need_weights, attn_mask, use_separate_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, static_k, static_v, average_attn_weights, is_causal, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, multi_head_attention_forward, "multi_head_attention_forward", "query:tensor key:tensor value:tensor embed_dim_to_check:i64 num_heads:i64 in_proj_weight:tensor? in_proj_bias:tensor? bias_k:tensor? bias_v:tensor? add_zero_attn:bool dropout_p:f64 out_proj_weight:tensor out_proj_bias:tensor? training:bool key_padding_mask:tensor? need_weights:bool attn_mask:tensor? use_separate_proj_weight:bool q_proj_weight:tensor? k_proj_weight:tensor? v_proj_weight:tensor? static_k:tensor? static_v:tensor? average_attn_weights:bool is_causal:bool", query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training, key_padding_mask, need_weights, attn_mask, use_separate_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, static_k, static_v, average_attn_weights, is_causal)
-    if status:
-        raise fail()
     return wrap(out[0]), wrap(out[1]) if out[1] else None
 
 
@@ -3499,11 +3491,9 @@ def autocast_begin(device_type, dtype=None, enabled=True, cache_enabled=None):
             the region around this one, on at first.
     """
     try:
-        status = py_autocast_begin(DEVICE_TYPE[device_type], 0 if dtype is None else DTYPE[dtype], enabled, -1 if cache_enabled is None else cache_enabled)
+        py_autocast_begin(DEVICE_TYPE[device_type], 0 if dtype is None else DTYPE[dtype], enabled, -1 if cache_enabled is None else cache_enabled)
     except BAD_ARGUMENTS as error:
         return otherwise(error, autocast_begin, "autocast_begin", "device_type:enum dtype:dtype? enabled:bool cache_enabled:bool?", device_type, dtype, enabled, cache_enabled)
-    if status:
-        raise fail()
 
 
 def autocast_end():
@@ -3511,11 +3501,9 @@ def autocast_end():
     weights are forgotten.
     """
     try:
-        status = py_autocast_end()
+        py_autocast_end()
     except BAD_ARGUMENTS as error:
         return otherwise(error, autocast_end, "autocast_end", "")
-    if status:
-        raise fail()
 
 
 def is_autocast_enabled(device_type):
@@ -3528,9 +3516,7 @@ def is_autocast_enabled(device_type):
         out = py_is_autocast_enabled(DEVICE_TYPE[device_type])
     except BAD_ARGUMENTS as error:
         return otherwise(error, is_autocast_enabled, "is_autocast_enabled", "device_type:enum", device_type)
-    if out < 0:
-        raise fail()
-    return out != 0
+    return out
 
 
 def set_autocast_enabled(device_type, enabled):
@@ -3541,11 +3527,9 @@ def set_autocast_enabled(device_type, enabled):
         enabled: Cast or not.
     """
     try:
-        status = py_set_autocast_enabled(DEVICE_TYPE[device_type], enabled)
+        py_set_autocast_enabled(DEVICE_TYPE[device_type], enabled)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_autocast_enabled, "set_autocast_enabled", "device_type:enum enabled:bool", device_type, enabled)
-    if status:
-        raise fail()
 
 
 def get_autocast_dtype(device_type):
@@ -3558,8 +3542,6 @@ def get_autocast_dtype(device_type):
         out = py_get_autocast_dtype(DEVICE_TYPE[device_type])
     except BAD_ARGUMENTS as error:
         return otherwise(error, get_autocast_dtype, "get_autocast_dtype", "device_type:enum", device_type)
-    if not out:
-        raise fail()
     return DTYPE.value(out)
 
 
@@ -3571,11 +3553,9 @@ def set_autocast_dtype(device_type, dtype):
         dtype: bfloat16 or float16.
     """
     try:
-        status = py_set_autocast_dtype(DEVICE_TYPE[device_type], DTYPE[dtype])
+        py_set_autocast_dtype(DEVICE_TYPE[device_type], DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_autocast_dtype, "set_autocast_dtype", "device_type:enum dtype:dtype", device_type, dtype)
-    if status:
-        raise fail()
 
 
 def is_autocast_cache_enabled():
@@ -3584,9 +3564,7 @@ def is_autocast_cache_enabled():
         out = py_is_autocast_cache_enabled()
     except BAD_ARGUMENTS as error:
         return otherwise(error, is_autocast_cache_enabled, "is_autocast_cache_enabled", "")
-    if out < 0:
-        raise fail()
-    return out != 0
+    return out
 
 
 def set_autocast_cache_enabled(enabled):
@@ -3596,21 +3574,17 @@ def set_autocast_cache_enabled(enabled):
         enabled: Keep them or not.
     """
     try:
-        status = py_set_autocast_cache_enabled(enabled)
+        py_set_autocast_cache_enabled(enabled)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_autocast_cache_enabled, "set_autocast_cache_enabled", "enabled:bool", enabled)
-    if status:
-        raise fail()
 
 
 def clear_autocast_cache():
     """Forgets the casts of weights, as after a change that their version does not tell."""
     try:
-        status = py_clear_autocast_cache()
+        py_clear_autocast_cache()
     except BAD_ARGUMENTS as error:
         return otherwise(error, clear_autocast_cache, "clear_autocast_cache", "")
-    if status:
-        raise fail()
 
 
 def tensor_backward(input, gradient=None, retain_graph=None, create_graph=False, inputs=None):
@@ -3626,11 +3600,9 @@ def tensor_backward(input, gradient=None, retain_graph=None, create_graph=False,
     """
     try:
         inputs_c = NULL if inputs is None else handle_list(inputs)
-        status = py_tensor_backward(input, gradient, -1 if retain_graph is None else retain_graph, create_graph, inputs_c, -1 if inputs is None else len(inputs_c))
+        py_tensor_backward(input, gradient, -1 if retain_graph is None else retain_graph, create_graph, inputs_c, -1 if inputs is None else len(inputs_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_backward, "backward", "input:tensor gradient:tensor? retain_graph:bool? create_graph:bool inputs:tensor[]?", input, gradient, retain_graph, create_graph, inputs)
-    if status:
-        raise fail()
 
 
 def autograd_backward(tensors, grad_tensors=(), retain_graph=None, create_graph=False, inputs=None):
@@ -3648,11 +3620,9 @@ def autograd_backward(tensors, grad_tensors=(), retain_graph=None, create_graph=
         tensors_c = handle_list(tensors)
         grad_tensors_c = optional_handle_list(grad_tensors)
         inputs_c = NULL if inputs is None else handle_list(inputs)
-        status = py_autograd_backward(tensors_c, len(tensors_c), grad_tensors_c, len(grad_tensors_c), -1 if retain_graph is None else retain_graph, create_graph, inputs_c, -1 if inputs is None else len(inputs_c))
+        py_autograd_backward(tensors_c, len(tensors_c), grad_tensors_c, len(grad_tensors_c), -1 if retain_graph is None else retain_graph, create_graph, inputs_c, -1 if inputs is None else len(inputs_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, autograd_backward, "backward", "tensors:tensor[] grad_tensors:tensor?[] retain_graph:bool? create_graph:bool inputs:tensor[]?", tensors, grad_tensors, retain_graph, create_graph, inputs)
-    if status:
-        raise fail()
 
 
 def autograd_grad(outputs, inputs, grad_outputs=(), retain_graph=None, create_graph=False, allow_unused=False):
@@ -3720,7 +3690,7 @@ def autograd_current_backward():
         out = py_autograd_current_backward()
     except BAD_ARGUMENTS as error:
         return otherwise(error, autograd_current_backward, "autograd_current_backward", "")
-    return int_or_fail(out)
+    return out
 
 
 def autograd_is_reached(node):
@@ -3734,9 +3704,7 @@ def autograd_is_reached(node):
         out = py_autograd_is_reached(node)
     except BAD_ARGUMENTS as error:
         return otherwise(error, autograd_is_reached, "autograd_is_reached", "node:i64", node)
-    if out < 0:
-        raise fail()
-    return out != 0
+    return out
 
 
 def autograd_has_targets():
@@ -3747,9 +3715,7 @@ def autograd_has_targets():
         out = py_autograd_has_targets()
     except BAD_ARGUMENTS as error:
         return otherwise(error, autograd_has_targets, "autograd_has_targets", "")
-    if out < 0:
-        raise fail()
-    return out != 0
+    return out
 
 
 def autograd_push_saved_tensors_hooks(pack, unpack):
@@ -3766,11 +3732,9 @@ def autograd_push_saved_tensors_hooks(pack, unpack):
     try:
         pack_c = keep(pack)
         unpack_c = keep(unpack)
-        status = py_autograd_push_saved_tensors_hooks(pack_c, unpack_c)
+        py_autograd_push_saved_tensors_hooks(pack_c, unpack_c)
     except BAD_ARGUMENTS as error:
         return otherwise(error, autograd_push_saved_tensors_hooks, "autograd_push_saved_tensors_hooks", "pack:callback unpack:callback", pack, unpack)
-    if status:
-        raise fail()
 
 
 def autograd_pop_saved_tensors_hooks():
@@ -3778,11 +3742,9 @@ def autograd_pop_saved_tensors_hooks():
     with them.
     """
     try:
-        status = py_autograd_pop_saved_tensors_hooks()
+        py_autograd_pop_saved_tensors_hooks()
     except BAD_ARGUMENTS as error:
         return otherwise(error, autograd_pop_saved_tensors_hooks, "autograd_pop_saved_tensors_hooks", "")
-    if status:
-        raise fail()
 
 
 def custom_function(name, inputs, outputs, saved, backward, dirty=()):
@@ -3839,9 +3801,7 @@ def gradcheck(func, inputs, *, eps=1e-06, atol=1e-05, rtol=0.001, nondet_tol=0.0
         out = py_gradcheck(func_c, inputs_c, len(inputs_c), eps, atol, rtol, nondet_tol, raise_exception)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gradcheck, "gradcheck", "func:callback inputs:tensor?[] eps:f64 atol:f64 rtol:f64 nondet_tol:f64 raise_exception:bool", func, inputs, eps, atol, rtol, nondet_tol, raise_exception)
-    if out < 0:
-        raise fail()
-    return out != 0
+    return out
 
 
 def gradgradcheck(func, inputs, grad_outputs=(), *, eps=1e-06, atol=1e-05, rtol=0.001, gen_non_contig_grad_outputs=False, nondet_tol=0.0, raise_exception=True):
@@ -3871,9 +3831,7 @@ def gradgradcheck(func, inputs, grad_outputs=(), *, eps=1e-06, atol=1e-05, rtol=
         out = py_gradgradcheck(func_c, inputs_c, len(inputs_c), grad_outputs_c, len(grad_outputs_c), eps, atol, rtol, gen_non_contig_grad_outputs, nondet_tol, raise_exception)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gradgradcheck, "gradgradcheck", "func:callback inputs:tensor?[] grad_outputs:tensor[] eps:f64 atol:f64 rtol:f64 gen_non_contig_grad_outputs:bool nondet_tol:f64 raise_exception:bool", func, inputs, grad_outputs, eps, atol, rtol, gen_non_contig_grad_outputs, nondet_tol, raise_exception)
-    if out < 0:
-        raise fail()
-    return out != 0
+    return out
 
 
 def conv1d(input=MISSING, weight=MISSING, bias=None, stride=1, padding=0, dilation=1, groups=1, *, out=None, **names):
@@ -3900,8 +3858,6 @@ def conv1d(input=MISSING, weight=MISSING, bias=None, stride=1, padding=0, dilati
         out = py_conv1d(input, weight, bias, stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv1d, "conv1d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -3923,8 +3879,6 @@ def conv1d_padding(input, weight, bias=None, stride=1, padding='valid', dilation
         out = py_conv1d_padding(input, weight, bias, stride_c, len(stride_c), c_string(padding), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv1d_padding, "conv1d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:str dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -3956,8 +3910,6 @@ def conv_transpose1d(input=MISSING, weight=MISSING, bias=None, stride=1, padding
         out = py_conv_transpose1d(input, weight, bias, stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, dilation_c, len(dilation_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv_transpose1d, "conv_transpose1d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 dilation:i64[1]", input, weight, bias, stride, padding, output_padding, groups, dilation)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -3986,8 +3938,6 @@ def conv2d(input=MISSING, weight=MISSING, bias=None, stride=1, padding=0, dilati
         out = py_conv2d(input, weight, bias, stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv2d, "conv2d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -4009,8 +3959,6 @@ def conv2d_padding(input, weight, bias=None, stride=1, padding='valid', dilation
         out = py_conv2d_padding(input, weight, bias, stride_c, len(stride_c), c_string(padding), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv2d_padding, "conv2d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:str dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -4043,8 +3991,6 @@ def conv_transpose2d(input=MISSING, weight=MISSING, bias=None, stride=1, padding
         out = py_conv_transpose2d(input, weight, bias, stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, dilation_c, len(dilation_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv_transpose2d, "conv_transpose2d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 dilation:i64[1]", input, weight, bias, stride, padding, output_padding, groups, dilation)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -4072,8 +4018,6 @@ def conv3d(input=MISSING, weight=MISSING, bias=None, stride=1, padding=0, dilati
         out = py_conv3d(input, weight, bias, stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv3d, "conv3d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -4095,8 +4039,6 @@ def conv3d_padding(input, weight, bias=None, stride=1, padding='valid', dilation
         out = py_conv3d_padding(input, weight, bias, stride_c, len(stride_c), c_string(padding), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv3d_padding, "conv3d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:str dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -4129,8 +4071,6 @@ def conv_transpose3d(input=MISSING, weight=MISSING, bias=None, stride=1, padding
         out = py_conv_transpose3d(input, weight, bias, stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, dilation_c, len(dilation_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv_transpose3d, "conv_transpose3d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 dilation:i64[1]", input, weight, bias, stride, padding, output_padding, groups, dilation)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -4152,8 +4092,6 @@ def empty(*args, size=None, dtype=None, device=None, requires_grad=False, memory
         out = py_empty(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, empty, "empty", "size:i64[] dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", given_sizes(args, size), dtype, device, requires_grad, memory_format)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -4178,8 +4116,6 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False,
         out = py_empty_strided(size_c, len(size_c), stride_c, len(stride_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, empty_strided, "empty_strided", "size:i64[] stride:i64[] dtype:dtype? device:device? requires_grad:bool", size, stride, dtype, device, requires_grad)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -4202,8 +4138,6 @@ def new_empty_strided(input, size, stride, *, dtype=None, device=None, requires_
         out = py_new_empty_strided(input, size_c, len(size_c), stride_c, len(stride_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, new_empty_strided, "new_empty_strided", "input:tensor size:i64[] stride:i64[] dtype:dtype? device:device? requires_grad:bool", input, size, stride, dtype, device, requires_grad)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -4226,8 +4160,6 @@ def zeros(*args, size=None, dtype=None, device=None, requires_grad=False, layout
         out = py_zeros(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, zeros, "zeros", "size:i64[] dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), dtype, device, requires_grad)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -4250,8 +4182,6 @@ def ones(*args, size=None, dtype=None, device=None, requires_grad=False, layout=
         out = py_ones(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ones, "ones", "size:i64[] dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), dtype, device, requires_grad)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -4277,8 +4207,6 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layo
         out = py_full(size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, full, "full", "size:i64[] fill_value:scalar dtype:dtype? device:device? requires_grad:bool", size, fill_value, dtype, device, requires_grad)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -4306,8 +4234,6 @@ def arange(start, end, step=1, *, dtype=None, device=None, requires_grad=False, 
         out = py_arange(start_kind, start_i, start_f, end_kind, end_i, end_f, step_kind, step_i, step_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arange, "arange", "start:scalar end:scalar step:scalar dtype:dtype? device:device? requires_grad:bool", start, end, step, dtype, device, requires_grad)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -4333,8 +4259,6 @@ def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False,
         out = py_linspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linspace, "linspace", "start:scalar end:scalar steps:i64 dtype:dtype? device:device? requires_grad:bool", start, end, steps, dtype, device, requires_grad)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -4361,8 +4285,6 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_
         out = py_logspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, base, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logspace, "logspace", "start:scalar end:scalar steps:i64 base:f64 dtype:dtype? device:device? requires_grad:bool", start, end, steps, base, dtype, device, requires_grad)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -4385,8 +4307,6 @@ def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, layout=None,
         out = py_eye(n, m is not None, 0 if m is None else m, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, eye, "eye", "n:i64 m:i64? dtype:dtype? device:device? requires_grad:bool", n, m, dtype, device, requires_grad)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -4409,8 +4329,6 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False, layout=Non
         out = py_scalar_tensor(s_kind, s_i, s_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scalar_tensor, "scalar_tensor", "s:scalar dtype:dtype? device:device? requires_grad:bool", s, dtype, device, requires_grad)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -4434,8 +4352,6 @@ def empty_like(input=MISSING, *, dtype=None, device=None, requires_grad=False, m
         out = py_empty_like(input, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, empty_like, "empty_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -4459,8 +4375,6 @@ def zeros_like(input=MISSING, *, dtype=None, device=None, requires_grad=False, m
         out = py_zeros_like(input, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, zeros_like, "zeros_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -4484,8 +4398,6 @@ def ones_like(input=MISSING, *, dtype=None, device=None, requires_grad=False, me
         out = py_ones_like(input, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, ones_like, "ones_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -4511,8 +4423,6 @@ def full_like(input=MISSING, fill_value=MISSING, *, dtype=None, device=None, req
         out = py_full_like(input, fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, full_like, "full_like", "input:tensor fill_value:scalar dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, fill_value, dtype, device, requires_grad, memory_format)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -4533,8 +4443,6 @@ def new_empty(input, *args, size=None, dtype=None, device=None, requires_grad=Fa
         out = py_new_empty(input, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, new_empty, "new_empty", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -4555,8 +4463,6 @@ def new_zeros(input, *args, size=None, dtype=None, device=None, requires_grad=Fa
         out = py_new_zeros(input, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, new_zeros, "new_zeros", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -4577,8 +4483,6 @@ def new_ones(input, *args, size=None, dtype=None, device=None, requires_grad=Fal
         out = py_new_ones(input, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, new_ones, "new_ones", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -4601,8 +4505,6 @@ def new_full(input, size, fill_value, *, dtype=None, device=None, requires_grad=
         out = py_new_full(input, size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, new_full, "new_full", "input:tensor size:i64[] fill_value:scalar dtype:dtype? device:device? requires_grad:bool", input, size, fill_value, dtype, device, requires_grad)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -4624,8 +4526,6 @@ def from_numbers(data, size=None, *, dtype=None, device=None, requires_grad=Fals
         out = py_from_numbers(data, len(data), size_c, size_c_n, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, from_numbers, "from_numbers", "data:f64[] size:i64[]? dtype:dtype? device:device? requires_grad:bool", data, size, dtype, device, requires_grad)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -4643,8 +4543,6 @@ def from_bools(data, size=None, *, device=None):
         out = py_from_bools(data, len(data), size_c, size_c_n, device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, from_bools, "from_bools", "data:bool[] size:i64[]? device:device?", data, size, device)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -4665,8 +4563,6 @@ def from_ints(data, size=None, *, dtype=None, device=None, requires_grad=False):
         out = py_from_ints(data_c, len(data_c), size_c, size_c_n, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, from_ints, "from_ints", "data:i64[] size:i64[]? dtype:dtype? device:device? requires_grad:bool", data, size, dtype, device, requires_grad)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -4715,8 +4611,6 @@ def clone(input=MISSING, *, memory_format=None, out=None, **names):
         out = py_clone(input, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, clone, "clone", "input:tensor memory_format:memory_format?", input, memory_format)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -4789,11 +4683,9 @@ def copy_(input, src, non_blocking=False):
         non_blocking: Whether a copy between devices may still run when the call returns.
     """
     try:
-        status = py_copy_(input, src, non_blocking)
+        py_copy_(input, src, non_blocking)
     except BAD_ARGUMENTS as error:
         return otherwise(error, copy_, "copy_", "input:tensor src:tensor non_blocking:bool", input, src, non_blocking)
-    if status:
-        raise fail()
     return input
 
 
@@ -4805,22 +4697,18 @@ def fill_(input, value):
     """
     try:
         value_h, value_kind, value_i, value_f = read_operand(value)
-        status = py_fill_(input, value_h, value_kind, value_i, value_f)
+        py_fill_(input, value_h, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fill_, "fill_", "input:tensor value:operand", input, value)
-    if status:
-        raise fail()
     return input
 
 
 def zero_(input):
     """Fills the tensor with 0."""
     try:
-        status = py_zero_(input)
+        py_zero_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, zero_, "zero_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -4868,8 +4756,6 @@ def read_idx(path):
         out = py_read_idx(c_path(path))
     except BAD_ARGUMENTS as error:
         return otherwise(error, read_idx, "read_idx", "path:path", path)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -4887,11 +4773,9 @@ def save_safetensors(path, names, tensors, progress=None):
         names_c = c_strings(names)
         tensors_c = handle_list(tensors)
         progress_c = keep(progress)
-        status = py_save_safetensors(c_path(path), names_c, len(names_c), tensors_c, len(tensors_c), progress_c)
+        py_save_safetensors(c_path(path), names_c, len(names_c), tensors_c, len(tensors_c), progress_c)
     except BAD_ARGUMENTS as error:
         return otherwise(error, save_safetensors, "save_safetensors", "path:path names:str[] tensors:tensor[] progress:callback?", path, names, tensors, progress)
-    if status:
-        raise fail()
 
 
 def load_safetensors_bytes(data):
@@ -4904,11 +4788,9 @@ def load_safetensors_bytes(data):
     try:
         data_c = ffi.from_buffer(data)
         out = ffi_new("int64_t[2]")
-        status = py_load_safetensors_bytes(data_c, len(data_c), out)
+        py_load_safetensors_bytes(data_c, len(data_c), out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, load_safetensors_bytes, "load_safetensors_bytes", "data:bytes", data)
-    if status:
-        raise fail()
     return load_safetensors_bytes_result((take_texts(out[0]), take_tensors(out[1])))
 
 
@@ -4926,11 +4808,9 @@ def load_safetensors(path, only=None, progress=None):
         only_c = NULL if only is None else c_strings(only)
         progress_c = keep(progress)
         out = ffi_new("int64_t[2]")
-        status = py_load_safetensors(c_path(path), only_c, -1 if only is None else len(only_c), progress_c, out)
+        py_load_safetensors(c_path(path), only_c, -1 if only is None else len(only_c), progress_c, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, load_safetensors, "load_safetensors", "path:path only:str[]? progress:callback?", path, only, progress)
-    if status:
-        raise fail()
     return load_safetensors_result((take_texts(out[0]), take_tensors(out[1])))
 
 
@@ -4962,11 +4842,9 @@ def save_checkpoint(path, names, tensors, progress=None):
         names_c = c_strings(names)
         tensors_c = handle_list(tensors)
         progress_c = keep(progress)
-        status = py_save_checkpoint(c_path(path), names_c, len(names_c), tensors_c, len(tensors_c), progress_c)
+        py_save_checkpoint(c_path(path), names_c, len(names_c), tensors_c, len(tensors_c), progress_c)
     except BAD_ARGUMENTS as error:
         return otherwise(error, save_checkpoint, "save_checkpoint", "path:path names:str[] tensors:tensor[] progress:callback?", path, names, tensors, progress)
-    if status:
-        raise fail()
 
 
 def load_checkpoint(path, only=None, progress=None):
@@ -4984,11 +4862,9 @@ def load_checkpoint(path, only=None, progress=None):
         only_c = NULL if only is None else c_strings(only)
         progress_c = keep(progress)
         out = ffi_new("int64_t[2]")
-        status = py_load_checkpoint(c_path(path), only_c, -1 if only is None else len(only_c), progress_c, out)
+        py_load_checkpoint(c_path(path), only_c, -1 if only is None else len(only_c), progress_c, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, load_checkpoint, "load_checkpoint", "path:path only:str[]? progress:callback?", path, only, progress)
-    if status:
-        raise fail()
     return load_checkpoint_result((take_texts(out[0]), take_tensors(out[1])))
 
 
@@ -5016,11 +4892,9 @@ def save_archive(path, names, records):
     try:
         names_c = c_strings(names)
         records_c = handle_list(records)
-        status = py_save_archive(c_path(path), names_c, len(names_c), records_c, len(records_c))
+        py_save_archive(c_path(path), names_c, len(names_c), records_c, len(records_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, save_archive, "save_archive", "path:path names:str[] records:tensor[]", path, names, records)
-    if status:
-        raise fail()
 
 
 def archive_bytes(names, records):
@@ -5036,8 +4910,6 @@ def archive_bytes(names, records):
         out = py_archive_bytes(names_c, len(names_c), records_c, len(records_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, archive_bytes, "archive_bytes", "names:str[] records:tensor[]", names, records)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -5051,11 +4923,9 @@ def load_archive(path, mmap=False):
     """
     try:
         out = ffi_new("int64_t[2]")
-        status = py_load_archive(c_path(path), mmap, out)
+        py_load_archive(c_path(path), mmap, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, load_archive, "load_archive", "path:path mmap:bool", path, mmap)
-    if status:
-        raise fail()
     return load_archive_result((take_texts(out[0]), take_tensors(out[1])))
 
 
@@ -5068,11 +4938,9 @@ def load_archive_bytes(data):
     try:
         data_c = ffi.from_buffer(data)
         out = ffi_new("int64_t[2]")
-        status = py_load_archive_bytes(data_c, len(data_c), out)
+        py_load_archive_bytes(data_c, len(data_c), out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, load_archive_bytes, "load_archive_bytes", "data:bytes", data)
-    if status:
-        raise fail()
     return load_archive_bytes_result((take_texts(out[0]), take_tensors(out[1])))
 
 
@@ -5084,11 +4952,9 @@ def save_npy(path, array):
         array: What is saved.
     """
     try:
-        status = py_save_npy(c_path(path), array)
+        py_save_npy(c_path(path), array)
     except BAD_ARGUMENTS as error:
         return otherwise(error, save_npy, "save_npy", "path:path array:tensor", path, array)
-    if status:
-        raise fail()
 
 
 def load_npy(path):
@@ -5101,8 +4967,6 @@ def load_npy(path):
         out = py_load_npy(c_path(path))
     except BAD_ARGUMENTS as error:
         return otherwise(error, load_npy, "load_npy", "path:path", path)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -5117,11 +4981,9 @@ def save_npz(path, names, arrays):
     try:
         names_c = c_strings(names)
         arrays_c = handle_list(arrays)
-        status = py_save_npz(c_path(path), names_c, len(names_c), arrays_c, len(arrays_c))
+        py_save_npz(c_path(path), names_c, len(names_c), arrays_c, len(arrays_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, save_npz, "save_npz", "path:path names:str[] arrays:tensor[]", path, names, arrays)
-    if status:
-        raise fail()
 
 
 def load_npz(path, only=None):
@@ -5134,11 +4996,9 @@ def load_npz(path, only=None):
     try:
         only_c = NULL if only is None else c_strings(only)
         out = ffi_new("int64_t[2]")
-        status = py_load_npz(c_path(path), only_c, -1 if only is None else len(only_c), out)
+        py_load_npz(c_path(path), only_c, -1 if only is None else len(only_c), out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, load_npz, "load_npz", "path:path only:str[]?", path, only)
-    if status:
-        raise fail()
     return load_npz_result((take_texts(out[0]), take_tensors(out[1])))
 
 
@@ -5165,11 +5025,9 @@ def read_csv(path, columns=None, delimiter=None, header=True, categories=None, o
         columns_c = NULL if columns is None else c_strings(columns)
         categories_c = NULL if categories is None else c_strings(categories)
         out = ffi_new("int64_t[3]")
-        status = py_read_csv(c_path(path), columns_c, -1 if columns is None else len(columns_c), NULL if delimiter is None else c_string(delimiter), header, categories_c, -1 if categories is None else len(categories_c), one_hot, 0 if dtype is None else DTYPE[dtype], out)
+        py_read_csv(c_path(path), columns_c, -1 if columns is None else len(columns_c), NULL if delimiter is None else c_string(delimiter), header, categories_c, -1 if categories is None else len(categories_c), one_hot, 0 if dtype is None else DTYPE[dtype], out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, read_csv, "read_csv", "path:path columns:str[]? delimiter:str? header:bool categories:str[]? one_hot:bool dtype:dtype?", path, columns, delimiter, header, categories, one_hot, dtype)
-    if status:
-        raise fail()
     return read_csv_result((wrap(out[0]), take_texts(out[1]), take_texts(out[2])))
 
 
@@ -5179,7 +5037,7 @@ def cuda_device_count():
         out = py_cuda_device_count()
     except BAD_ARGUMENTS as error:
         return otherwise(error, cuda_device_count, "cuda_device_count", "")
-    return int_or_fail(out)
+    return out
 
 
 def cuda_reason():
@@ -5201,7 +5059,7 @@ def cuda_current_device():
         out = py_cuda_current_device()
     except BAD_ARGUMENTS as error:
         return otherwise(error, cuda_current_device, "cuda_current_device", "")
-    return int_or_fail(out)
+    return out
 
 
 def cuda_set_device(index):
@@ -5211,11 +5069,9 @@ def cuda_set_device(index):
         index: Its number.
     """
     try:
-        status = py_cuda_set_device(index)
+        py_cuda_set_device(index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cuda_set_device, "cuda_set_device", "index:i64", index)
-    if status:
-        raise fail()
 
 
 def device_from_text(text):
@@ -5232,7 +5088,7 @@ def device_from_text(text):
         out = py_device_from_text(c_string(text))
     except BAD_ARGUMENTS as error:
         return otherwise(error, device_from_text, "device_from_text", "text:str", text)
-    return device_from(out)
+    return device_at(out)
 
 
 def device_name(device):
@@ -5258,11 +5114,9 @@ def device_capability(device):
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = ffi_new("int64_t[2]")
-        status = py_device_capability(device_type, device_index, out)
+        py_device_capability(device_type, device_index, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, device_capability, "device_capability", "device:device", device)
-    if status:
-        raise fail()
     return device_capability_result((out[0], out[1]))
 
 
@@ -5279,11 +5133,9 @@ def get_device_properties(device):
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = ffi_new("int64_t[5]")
-        status = py_get_device_properties(device_type, device_index, out)
+        py_get_device_properties(device_type, device_index, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, get_device_properties, "get_device_properties", "device:device", device)
-    if status:
-        raise fail()
     return get_device_properties_result((take_text(out[0]), out[1], out[2], out[3], out[4]))
 
 
@@ -5300,11 +5152,9 @@ def device_memory(device):
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = ffi_new("int64_t[4]")
-        status = py_device_memory(device_type, device_index, out)
+        py_device_memory(device_type, device_index, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, device_memory, "device_memory", "device:device", device)
-    if status:
-        raise fail()
     return device_memory_result((out[0], out[1], out[2], out[3]))
 
 
@@ -5317,11 +5167,9 @@ def reset_peak_memory_stats(device=None):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        status = py_reset_peak_memory_stats(device_type, device_index)
+        py_reset_peak_memory_stats(device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, reset_peak_memory_stats, "reset_peak_memory_stats", "device:device?", device)
-    if status:
-        raise fail()
 
 
 def set_tf32(matmul, convolution):
@@ -5333,22 +5181,18 @@ def set_tf32(matmul, convolution):
         convolution: For convolutions (torch.backends.cudnn.allow_tf32, on at first).
     """
     try:
-        status = py_set_tf32(matmul, convolution)
+        py_set_tf32(matmul, convolution)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_tf32, "set_tf32", "matmul:bool convolution:bool", matmul, convolution)
-    if status:
-        raise fail()
 
 
 def get_tf32():
     """What set_tf32 set."""
     try:
         out = ffi_new("int64_t[2]")
-        status = py_get_tf32(out)
+        py_get_tf32(out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, get_tf32, "get_tf32", "")
-    if status:
-        raise fail()
     return get_tf32_result((out[0] != 0, out[1] != 0))
 
 
@@ -5364,11 +5208,9 @@ def set_deterministic(enabled):
         enabled: Whether everything repeats bit for bit, which it does at first.
     """
     try:
-        status = py_set_deterministic(enabled)
+        py_set_deterministic(enabled)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_deterministic, "set_deterministic", "enabled:bool", enabled)
-    if status:
-        raise fail()
 
 
 def get_deterministic():
@@ -5377,9 +5219,7 @@ def get_deterministic():
         out = py_get_deterministic()
     except BAD_ARGUMENTS as error:
         return otherwise(error, get_deterministic, "get_deterministic", "")
-    if out < 0:
-        raise fail()
-    return out != 0
+    return out
 
 
 def tensor_pin_memory(input, device=None):
@@ -5392,8 +5232,6 @@ def tensor_pin_memory(input, device=None):
         out = py_tensor_pin_memory(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_pin_memory, "pin_memory", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -5407,9 +5245,7 @@ def tensor_is_pinned(input, device=None):
         out = py_tensor_is_pinned(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_is_pinned, "is_pinned", "input:tensor", input)
-    if out < 0:
-        raise fail()
-    return out != 0
+    return out
 
 
 def stream_new(device=None, priority=0):
@@ -5480,11 +5316,9 @@ def set_stream(device, stream):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        status = py_set_stream(device_type, device_index, 0 if stream is None else stream._h)
+        py_set_stream(device_type, device_index, 0 if stream is None else stream._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_stream, "set_stream", "device:device stream:handle?", device, stream)
-    if status:
-        raise fail()
 
 
 def tensor_record_stream(input, stream):
@@ -5495,11 +5329,9 @@ def tensor_record_stream(input, stream):
         stream: A stream other than the one it was made on.
     """
     try:
-        status = py_tensor_record_stream(input, stream._h)
+        py_tensor_record_stream(input, stream._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_record_stream, "record_stream", "input:tensor stream:handle", input, stream)
-    if status:
-        raise fail()
 
 
 def event_new(device=None, timing=False):
@@ -5537,9 +5369,7 @@ def is_capturing():
         out = py_is_capturing()
     except BAD_ARGUMENTS as error:
         return otherwise(error, is_capturing, "is_capturing", "")
-    if out < 0:
-        raise fail()
-    return out != 0
+    return out
 
 
 def linalg_cholesky(input=MISSING, *, upper=False, out=None, **names):
@@ -5557,8 +5387,6 @@ def linalg_cholesky(input=MISSING, *, upper=False, out=None, **names):
         out = py_linalg_cholesky(input, upper)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_cholesky, "cholesky", "input:tensor upper:bool", input, upper)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -5580,11 +5408,9 @@ def linalg_cholesky_ex(input=MISSING, *, upper=False, check_errors=False, out=No
         return into(out, linalg_cholesky_ex, input, upper=upper, check_errors=check_errors)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_linalg_cholesky_ex(input, upper, check_errors, out)
+        py_linalg_cholesky_ex(input, upper, check_errors, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_cholesky_ex, "cholesky_ex", "input:tensor upper:bool check_errors:bool", input, upper, check_errors)
-    if status:
-        raise fail()
     return linalg_cholesky_ex_result((wrap(out[0]), wrap(out[1])))
 
 
@@ -5602,8 +5428,6 @@ def cholesky(input=MISSING, upper=False, *, out=None, **names):
         out = py_cholesky(input, upper)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cholesky, "cholesky", "input:tensor upper:bool", input, upper)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -5622,8 +5446,6 @@ def cholesky_solve(input=MISSING, input2=MISSING, upper=False, *, out=None, **na
         out = py_cholesky_solve(input, input2, upper)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cholesky_solve, "cholesky_solve", "input:tensor input2:tensor upper:bool", input, input2, upper)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -5641,8 +5463,6 @@ def cholesky_inverse(input=MISSING, upper=False, *, out=None, **names):
         out = py_cholesky_inverse(input, upper)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cholesky_inverse, "cholesky_inverse", "input:tensor upper:bool", input, upper)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -5659,11 +5479,9 @@ def linalg_lu_factor(A, *, pivot=True, out=None):
         return into(out, linalg_lu_factor, A, pivot=pivot)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_linalg_lu_factor(A, pivot, out)
+        py_linalg_lu_factor(A, pivot, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_lu_factor, "lu_factor", "A:tensor pivot:bool", A, pivot)
-    if status:
-        raise fail()
     return linalg_lu_factor_result((wrap(out[0]), wrap(out[1])))
 
 
@@ -5684,11 +5502,9 @@ def linalg_lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
         return into(out, linalg_lu_factor_ex, A, pivot=pivot, check_errors=check_errors)
     try:
         out = ffi_new("int64_t[3]")
-        status = py_linalg_lu_factor_ex(A, pivot, check_errors, out)
+        py_linalg_lu_factor_ex(A, pivot, check_errors, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_lu_factor_ex, "lu_factor_ex", "A:tensor pivot:bool check_errors:bool", A, pivot, check_errors)
-    if status:
-        raise fail()
     return linalg_lu_factor_ex_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
 
 
@@ -5705,11 +5521,9 @@ def linalg_lu(A, *, pivot=True, out=None):
         return into(out, linalg_lu, A, pivot=pivot)
     try:
         out = ffi_new("int64_t[3]")
-        status = py_linalg_lu(A, pivot, out)
+        py_linalg_lu(A, pivot, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_lu, "lu", "A:tensor pivot:bool", A, pivot)
-    if status:
-        raise fail()
     return linalg_lu_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
 
 
@@ -5727,11 +5541,9 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
         return into(out, lu_unpack, LU_data, LU_pivots, unpack_data, unpack_pivots)
     try:
         out = ffi_new("int64_t[3]")
-        status = py_lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots, out)
+        py_lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lu_unpack, "lu_unpack", "LU_data:tensor LU_pivots:tensor unpack_data:bool unpack_pivots:bool", LU_data, LU_pivots, unpack_data, unpack_pivots)
-    if status:
-        raise fail()
     return lu_unpack_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
 
 
@@ -5752,8 +5564,6 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
         out = py_linalg_lu_solve(LU, pivots, B, left, adjoint)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_lu_solve, "lu_solve", "LU:tensor pivots:tensor B:tensor left:bool adjoint:bool", LU, pivots, B, left, adjoint)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -5772,8 +5582,6 @@ def lu_solve(input=MISSING, LU_data=MISSING, LU_pivots=MISSING, *, out=None, **n
         out = py_lu_solve(input, LU_data, LU_pivots)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lu_solve, "lu_solve", "input:tensor LU_data:tensor LU_pivots:tensor", input, LU_data, LU_pivots)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -5791,8 +5599,6 @@ def linalg_solve(A, B, *, left=True, out=None):
         out = py_linalg_solve(A, B, left)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_solve, "solve", "A:tensor B:tensor left:bool", A, B, left)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -5814,11 +5620,9 @@ def linalg_solve_ex(A, B, *, left=True, check_errors=False, out=None):
         return into(out, linalg_solve_ex, A, B, left=left, check_errors=check_errors)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_linalg_solve_ex(A, B, left, check_errors, out)
+        py_linalg_solve_ex(A, B, left, check_errors, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_solve_ex, "solve_ex", "A:tensor B:tensor left:bool check_errors:bool", A, B, left, check_errors)
-    if status:
-        raise fail()
     return linalg_solve_ex_result((wrap(out[0]), wrap(out[1])))
 
 
@@ -5839,8 +5643,6 @@ def linalg_solve_triangular(input=MISSING, B=MISSING, *, upper, left=True, unitr
         out = py_linalg_solve_triangular(input, B, upper, left, unitriangular)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_solve_triangular, "solve_triangular", "input:tensor B:tensor upper:bool left:bool unitriangular:bool", input, B, upper, left, unitriangular)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -5863,11 +5665,9 @@ def triangular_solve(input=MISSING, A=MISSING, upper=True, transpose=False, unit
         return into(out, triangular_solve, input, A, upper, transpose, unitriangular)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_triangular_solve(input, A, upper, transpose, unitriangular, out)
+        py_triangular_solve(input, A, upper, transpose, unitriangular, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, triangular_solve, "triangular_solve", "input:tensor A:tensor upper:bool transpose:bool unitriangular:bool", input, A, upper, transpose, unitriangular)
-    if status:
-        raise fail()
     return triangular_solve_result((wrap(out[0]), wrap(out[1])))
 
 
@@ -5883,8 +5683,6 @@ def linalg_inv(A, *, out=None):
         out = py_linalg_inv(A)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_inv, "inv", "A:tensor", A)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -5898,8 +5696,6 @@ def inverse(input=MISSING, *, out=None, **names):
         out = py_inverse(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, inverse, "inverse", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -5919,11 +5715,9 @@ def linalg_inv_ex(A, *, check_errors=False, out=None):
         return into(out, linalg_inv_ex, A, check_errors=check_errors)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_linalg_inv_ex(A, check_errors, out)
+        py_linalg_inv_ex(A, check_errors, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_inv_ex, "inv_ex", "A:tensor check_errors:bool", A, check_errors)
-    if status:
-        raise fail()
     return linalg_inv_ex_result((wrap(out[0]), wrap(out[1])))
 
 
@@ -5939,8 +5733,6 @@ def linalg_det(A, *, out=None):
         out = py_linalg_det(A)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_det, "det", "A:tensor", A)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -5954,8 +5746,6 @@ def det(input=MISSING, *, out=None, **names):
         out = py_det(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, det, "det", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -5970,11 +5760,9 @@ def linalg_slogdet(A, *, out=None):
         return into(out, linalg_slogdet, A)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_linalg_slogdet(A, out)
+        py_linalg_slogdet(A, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_slogdet, "slogdet", "A:tensor", A)
-    if status:
-        raise fail()
     return linalg_slogdet_result((wrap(out[0]), wrap(out[1])))
 
 
@@ -5987,11 +5775,9 @@ def slogdet(input=MISSING, *, out=None, **names):
         return into(out, slogdet, input)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_slogdet(input, out)
+        py_slogdet(input, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, slogdet, "slogdet", "input:tensor", input)
-    if status:
-        raise fail()
     return slogdet_result((wrap(out[0]), wrap(out[1])))
 
 
@@ -6005,8 +5791,6 @@ def logdet(input=MISSING, *, out=None, **names):
         out = py_logdet(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logdet, "logdet", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6023,11 +5807,9 @@ def linalg_qr(A, mode='reduced', *, out=None):
         return into(out, linalg_qr, A, mode)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_linalg_qr(A, c_string(mode), out)
+        py_linalg_qr(A, c_string(mode), out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_qr, "qr", "A:tensor mode:str", A, mode)
-    if status:
-        raise fail()
     return linalg_qr_result((wrap(out[0]), wrap(out[1])))
 
 
@@ -6042,11 +5824,9 @@ def geqrf(input=MISSING, *, out=None, **names):
         return into(out, geqrf, input)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_geqrf(input, out)
+        py_geqrf(input, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, geqrf, "geqrf", "input:tensor", input)
-    if status:
-        raise fail()
     return geqrf_result((wrap(out[0]), wrap(out[1])))
 
 
@@ -6064,8 +5844,6 @@ def linalg_householder_product(input=MISSING, tau=MISSING, *, out=None, **names)
         out = py_linalg_householder_product(input, tau)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_householder_product, "householder_product", "input:tensor tau:tensor", input, tau)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6083,8 +5861,6 @@ def orgqr(input=MISSING, input2=MISSING, *, out=None, **names):
         out = py_orgqr(input, input2)
     except BAD_ARGUMENTS as error:
         return otherwise(error, orgqr, "orgqr", "input:tensor input2:tensor", input, input2)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6105,8 +5881,6 @@ def ormqr(input=MISSING, input2=MISSING, input3=MISSING, left=True, transpose=Fa
         out = py_ormqr(input, input2, input3, left, transpose)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ormqr, "ormqr", "input:tensor input2:tensor input3:tensor left:bool transpose:bool", input, input2, input3, left, transpose)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6124,11 +5898,9 @@ def linalg_eigh(input=MISSING, UPLO='L', *, out=None, **names):
         return into(out, linalg_eigh, input, UPLO)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_linalg_eigh(input, c_string(UPLO), out)
+        py_linalg_eigh(input, c_string(UPLO), out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_eigh, "eigh", "input:tensor UPLO:str", input, UPLO)
-    if status:
-        raise fail()
     return linalg_eigh_result((wrap(out[0]), wrap(out[1])))
 
 
@@ -6146,8 +5918,6 @@ def linalg_eigvalsh(input=MISSING, UPLO='L', *, out=None, **names):
         out = py_linalg_eigvalsh(input, c_string(UPLO))
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_eigvalsh, "eigvalsh", "input:tensor UPLO:str", input, UPLO)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6165,11 +5935,9 @@ def linalg_svd(A, full_matrices=True, *, driver=None, out=None):
         return into(out, linalg_svd, A, full_matrices, driver=driver)
     try:
         out = ffi_new("int64_t[3]")
-        status = py_linalg_svd(A, full_matrices, NULL if driver is None else c_string(driver), out)
+        py_linalg_svd(A, full_matrices, NULL if driver is None else c_string(driver), out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_svd, "svd", "A:tensor full_matrices:bool driver:str?", A, full_matrices, driver)
-    if status:
-        raise fail()
     return linalg_svd_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
 
 
@@ -6186,8 +5954,6 @@ def linalg_svdvals(A, *, driver=None, out=None):
         out = py_linalg_svdvals(A, NULL if driver is None else c_string(driver))
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_svdvals, "svdvals", "A:tensor driver:str?", A, driver)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6205,11 +5971,9 @@ def svd(input=MISSING, some=True, compute_uv=True, *, out=None, **names):
         return into(out, svd, input, some, compute_uv)
     try:
         out = ffi_new("int64_t[3]")
-        status = py_svd(input, some, compute_uv, out)
+        py_svd(input, some, compute_uv, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, svd, "svd", "input:tensor some:bool compute_uv:bool", input, some, compute_uv)
-    if status:
-        raise fail()
     return svd_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
 
 
@@ -6232,8 +5996,6 @@ def linalg_pinv(input=MISSING, *, atol=None, rtol=None, hermitian=False, out=Non
         out = py_linalg_pinv(input, atol_h, atol_kind, atol_i, atol_f, rtol_h, rtol_kind, rtol_i, rtol_f, hermitian)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_pinv, "pinv", "input:tensor atol:operand? rtol:operand? hermitian:bool", input, atol, rtol, hermitian)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6256,8 +6018,6 @@ def linalg_matrix_rank(input=MISSING, *, atol=None, rtol=None, hermitian=False, 
         out = py_linalg_matrix_rank(input, atol_h, atol_kind, atol_i, atol_f, rtol_h, rtol_kind, rtol_i, rtol_f, hermitian)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_matrix_rank, "matrix_rank", "input:tensor atol:operand? rtol:operand? hermitian:bool", input, atol, rtol, hermitian)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6282,11 +6042,9 @@ def linalg_lstsq(input=MISSING, b=MISSING, rcond=None, *, driver=None, out=None,
         return into(out, linalg_lstsq, input, b, rcond, driver=driver)
     try:
         out = ffi_new("int64_t[4]")
-        status = py_linalg_lstsq(input, b, rcond is not None, 0.0 if rcond is None else rcond, NULL if driver is None else c_string(driver), out)
+        py_linalg_lstsq(input, b, rcond is not None, 0.0 if rcond is None else rcond, NULL if driver is None else c_string(driver), out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_lstsq, "lstsq", "input:tensor b:tensor rcond:f64? driver:str?", input, b, rcond, driver)
-    if status:
-        raise fail()
     return linalg_lstsq_result((wrap(out[0]), wrap(out[1]), wrap(out[2]), wrap(out[3])))
 
 
@@ -6306,8 +6064,6 @@ def linalg_cond(input=MISSING, p=None, *, out=None, **names):
         out = py_linalg_cond(input, p_kind, p_i, p_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_cond, "cond", "input:tensor p:scalar?", input, p)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6325,8 +6081,6 @@ def linalg_cond_named(input=MISSING, p=MISSING, *, out=None, **names):
         out = py_linalg_cond_named(input, c_string(p))
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_cond_named, "linalg_cond_named", "input:tensor p:str", input, p)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6340,8 +6094,6 @@ def linalg_matrix_exp(input=MISSING, *, out=None, **names):
         out = py_linalg_matrix_exp(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_matrix_exp, "matrix_exp", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6355,8 +6107,6 @@ def matrix_exp(input=MISSING, *, out=None, **names):
         out = py_matrix_exp(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, matrix_exp, "matrix_exp", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6375,8 +6125,6 @@ def linalg_tensorinv(input=MISSING, ind=2, *, out=None, **names):
         out = py_linalg_tensorinv(input, ind)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_tensorinv, "tensorinv", "input:tensor ind:i64", input, ind)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6396,8 +6144,6 @@ def linalg_tensorsolve(input=MISSING, other=MISSING, dims=None, *, out=None, **n
         out = py_linalg_tensorsolve(input, other, dims_c, dims_c_n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_tensorsolve, "tensorsolve", "input:tensor other:tensor dims:i64[]?", input, other, dims)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6421,8 +6167,6 @@ def rotary_embedding(input, positions=None, base=10000.0, interleaved=False):
         out = py_rotary_embedding(input, positions, base, interleaved)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rotary_embedding, "rotary_embedding", "input:tensor positions:tensor? base:f64 interleaved:bool", input, positions, base, interleaved)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6443,8 +6187,6 @@ def sinusoidal_embedding(positions, embedding_dim, base=10000.0):
         out = py_sinusoidal_embedding(positions, embedding_dim, base)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sinusoidal_embedding, "sinusoidal_embedding", "positions:tensor embedding_dim:i64 base:f64", positions, embedding_dim, base)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6465,8 +6207,6 @@ def top_k_top_p_filtering(logits, top_k=None, top_p=None):
         out = py_top_k_top_p_filtering(logits, top_k is not None, 0 if top_k is None else top_k, top_p is not None, 0.0 if top_p is None else top_p)
     except BAD_ARGUMENTS as error:
         return otherwise(error, top_k_top_p_filtering, "top_k_top_p_filtering", "logits:tensor top_k:i64? top_p:f64?", logits, top_k, top_p)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6490,8 +6230,6 @@ def sample_logits(logits, temperature=1.0, top_k=None, top_p=None, *, generator=
         out = py_sample_logits(logits, temperature, top_k is not None, 0 if top_k is None else top_k, top_p is not None, 0.0 if top_p is None else top_p, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sample_logits, "sample_logits", "logits:tensor temperature:f64 top_k:i64? top_p:f64? generator:handle?", logits, temperature, top_k, top_p, generator)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6527,8 +6265,6 @@ def amp_unscale_(grads, scale):
         out = py_amp_unscale_(grads_c, len(grads_c), scale)
     except BAD_ARGUMENTS as error:
         return otherwise(error, amp_unscale_, "amp_unscale_", "grads:tensor[] scale:tensor", grads, scale)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6546,11 +6282,9 @@ def amp_update_scale_(scale, growth_tracker, found_inf, growth_factor, backoff_f
         growth_interval: How many steps in a row.
     """
     try:
-        status = py_amp_update_scale_(scale, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval)
+        py_amp_update_scale_(scale, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval)
     except BAD_ARGUMENTS as error:
         return otherwise(error, amp_update_scale_, "amp_update_scale_", "scale:tensor growth_tracker:tensor found_inf:tensor growth_factor:f64 backoff_factor:f64 growth_interval:i64", scale, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval)
-    if status:
-        raise fail()
 
 
 def grad_scaler_new(init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000):
@@ -6582,8 +6316,6 @@ def index(input, indices):
         out = py_index(input, indices_c, len(indices_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, index, "index", "input:tensor indices:tensor?[]", input, indices)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6605,8 +6337,6 @@ def index_put(input=MISSING, indices=MISSING, values=MISSING, accumulate=False, 
         out = py_index_put(input, indices_c, len(indices_c), values, accumulate)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_put, "index_put", "input:tensor indices:tensor?[] values:tensor accumulate:bool", input, indices, values, accumulate)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6621,11 +6351,9 @@ def index_put_(input, indices, values, accumulate=False):
     """
     try:
         indices_c = optional_handle_list(indices)
-        status = py_index_put_(input, indices_c, len(indices_c), values, accumulate)
+        py_index_put_(input, indices_c, len(indices_c), values, accumulate)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_put_, "index_put_", "input:tensor indices:tensor?[] values:tensor accumulate:bool", input, indices, values, accumulate)
-    if status:
-        raise fail()
     return input
 
 
@@ -6644,8 +6372,6 @@ def index_select(input=MISSING, dim=MISSING, index=MISSING, *, out=None, **names
         out = py_index_select(input, dim, index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_select, "index_select", "input:tensor dim:i64 index:tensor", input, dim, index)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6667,8 +6393,6 @@ def index_add(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, *, alph
         out = py_index_add(input, dim, index, source, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_add, "index_add", "input:tensor dim:i64 index:tensor source:tensor alpha:scalar", input, dim, index, source, alpha)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6685,11 +6409,9 @@ def index_add_(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, *, alp
         input, dim, = by_own_names(index_add_, names, input=input, dim=dim)
     try:
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        status = py_index_add_(input, dim, index, source, alpha_kind, alpha_i, alpha_f)
+        py_index_add_(input, dim, index, source, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_add_, "index_add_", "input:tensor dim:i64 index:tensor source:tensor alpha:scalar", input, dim, index, source, alpha)
-    if status:
-        raise fail()
     return input
 
 
@@ -6709,8 +6431,6 @@ def gather(input=MISSING, dim=MISSING, index=MISSING, *, sparse_grad=False, out=
         out = py_gather(input, dim, index, sparse_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gather, "gather", "input:tensor dim:i64 index:tensor sparse_grad:bool", input, dim, index, sparse_grad)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6732,8 +6452,6 @@ def scatter(input=MISSING, dim=MISSING, index=MISSING, src=MISSING, *, out=None,
         out = py_scatter(input, dim, index, src_h, src_kind, src_i, src_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scatter, "scatter", "input:tensor dim:i64 index:tensor src:operand", input, dim, index, src)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6749,11 +6467,9 @@ def scatter_(input=MISSING, dim=MISSING, index=MISSING, src=MISSING, **names):
         input, dim, = by_own_names(scatter_, names, input=input, dim=dim)
     try:
         src_h, src_kind, src_i, src_f = read_operand(src)
-        status = py_scatter_(input, dim, index, src_h, src_kind, src_i, src_f)
+        py_scatter_(input, dim, index, src_h, src_kind, src_i, src_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scatter_, "scatter_", "input:tensor dim:i64 index:tensor src:operand", input, dim, index, src)
-    if status:
-        raise fail()
     return input
 
 
@@ -6773,8 +6489,6 @@ def scatter_add(input=MISSING, dim=MISSING, index=MISSING, src=MISSING, *, out=N
         out = py_scatter_add(input, dim, index, src)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scatter_add, "scatter_add", "input:tensor dim:i64 index:tensor src:tensor", input, dim, index, src)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6789,11 +6503,9 @@ def scatter_add_(input=MISSING, dim=MISSING, index=MISSING, src=MISSING, **names
     if names:
         input, dim, = by_own_names(scatter_add_, names, input=input, dim=dim)
     try:
-        status = py_scatter_add_(input, dim, index, src)
+        py_scatter_add_(input, dim, index, src)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scatter_add_, "scatter_add_", "input:tensor dim:i64 index:tensor src:tensor", input, dim, index, src)
-    if status:
-        raise fail()
     return input
 
 
@@ -6816,8 +6528,6 @@ def scatter_reduce(input=MISSING, dim=MISSING, index=MISSING, src=MISSING, reduc
         out = py_scatter_reduce(input, dim, index, src, c_string(reduce), include_self)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scatter_reduce, "scatter_reduce", "input:tensor dim:i64 index:tensor src:tensor reduce:str include_self:bool", input, dim, index, src, reduce, include_self)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6834,11 +6544,9 @@ def scatter_reduce_(input=MISSING, dim=MISSING, index=MISSING, src=MISSING, redu
     if names:
         input, dim, = by_own_names(scatter_reduce_, names, input=input, dim=dim)
     try:
-        status = py_scatter_reduce_(input, dim, index, src, c_string(reduce), include_self)
+        py_scatter_reduce_(input, dim, index, src, c_string(reduce), include_self)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scatter_reduce_, "scatter_reduce_", "input:tensor dim:i64 index:tensor src:tensor reduce:str include_self:bool", input, dim, index, src, reduce, include_self)
-    if status:
-        raise fail()
     return input
 
 
@@ -6860,8 +6568,6 @@ def index_reduce(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, redu
         out = py_index_reduce(input, dim, index, source, c_string(reduce), include_self)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_reduce, "index_reduce", "input:tensor dim:i64 index:tensor source:tensor reduce:str include_self:bool", input, dim, index, source, reduce, include_self)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6878,11 +6584,9 @@ def index_reduce_(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, red
     if names:
         input, dim, = by_own_names(index_reduce_, names, input=input, dim=dim)
     try:
-        status = py_index_reduce_(input, dim, index, source, c_string(reduce), include_self)
+        py_index_reduce_(input, dim, index, source, c_string(reduce), include_self)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_reduce_, "index_reduce_", "input:tensor dim:i64 index:tensor source:tensor reduce:str include_self:bool", input, dim, index, source, reduce, include_self)
-    if status:
-        raise fail()
     return input
 
 
@@ -6903,8 +6607,6 @@ def index_fill(input=MISSING, dim=MISSING, index=MISSING, value=MISSING, *, out=
         out = py_index_fill(input, dim, index, value_h, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_fill, "index_fill", "input:tensor dim:i64 index:tensor value:operand", input, dim, index, value)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6920,11 +6622,9 @@ def index_fill_(input=MISSING, dim=MISSING, index=MISSING, value=MISSING, **name
         input, dim, = by_own_names(index_fill_, names, input=input, dim=dim)
     try:
         value_h, value_kind, value_i, value_f = read_operand(value)
-        status = py_index_fill_(input, dim, index, value_h, value_kind, value_i, value_f)
+        py_index_fill_(input, dim, index, value_h, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_fill_, "index_fill_", "input:tensor dim:i64 index:tensor value:operand", input, dim, index, value)
-    if status:
-        raise fail()
     return input
 
 
@@ -6944,8 +6644,6 @@ def index_copy(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, *, out
         out = py_index_copy(input, dim, index, source)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_copy, "index_copy", "input:tensor dim:i64 index:tensor source:tensor", input, dim, index, source)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6960,11 +6658,9 @@ def index_copy_(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, **nam
     if names:
         input, dim, = by_own_names(index_copy_, names, input=input, dim=dim)
     try:
-        status = py_index_copy_(input, dim, index, source)
+        py_index_copy_(input, dim, index, source)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_copy_, "index_copy_", "input:tensor dim:i64 index:tensor source:tensor", input, dim, index, source)
-    if status:
-        raise fail()
     return input
 
 
@@ -6983,8 +6679,6 @@ def masked_scatter(input=MISSING, mask=MISSING, source=MISSING, *, out=None, **n
         out = py_masked_scatter(input, mask, source)
     except BAD_ARGUMENTS as error:
         return otherwise(error, masked_scatter, "masked_scatter", "input:tensor mask:tensor source:tensor", input, mask, source)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -6996,11 +6690,9 @@ def masked_scatter_(input, mask, source):
         source: What to write, in row-major order.
     """
     try:
-        status = py_masked_scatter_(input, mask, source)
+        py_masked_scatter_(input, mask, source)
     except BAD_ARGUMENTS as error:
         return otherwise(error, masked_scatter_, "masked_scatter_", "input:tensor mask:tensor source:tensor", input, mask, source)
-    if status:
-        raise fail()
     return input
 
 
@@ -7018,8 +6710,6 @@ def take(input=MISSING, index=MISSING, *, out=None, **names):
         out = py_take(input, index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, take, "take", "input:tensor index:tensor", input, index)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7039,8 +6729,6 @@ def take_along_dim(input=MISSING, indices=MISSING, dim=None, *, out=None, **name
         out = py_take_along_dim(input, indices, dim is not None, 0 if dim is None else dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, take_along_dim, "take_along_dim", "input:tensor indices:tensor dim:i64?", input, indices, dim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7060,8 +6748,6 @@ def put(input=MISSING, index=MISSING, source=MISSING, accumulate=False, *, out=N
         out = py_put(input, index, source, accumulate)
     except BAD_ARGUMENTS as error:
         return otherwise(error, put, "put", "input:tensor index:tensor source:tensor accumulate:bool", input, index, source, accumulate)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7074,11 +6760,9 @@ def put_(input, index, source, accumulate=False):
         accumulate: Add instead of replacing; repeated indices then add up.
     """
     try:
-        status = py_put_(input, index, source, accumulate)
+        py_put_(input, index, source, accumulate)
     except BAD_ARGUMENTS as error:
         return otherwise(error, put_, "put_", "input:tensor index:tensor source:tensor accumulate:bool", input, index, source, accumulate)
-    if status:
-        raise fail()
     return input
 
 
@@ -7097,8 +6781,6 @@ def nonzero_static(input=MISSING, *, size, fill_value=-1, out=None, **names):
         out = py_nonzero_static(input, size, fill_value)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nonzero_static, "nonzero_static", "input:tensor size:i64 fill_value:i64", input, size, fill_value)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7116,8 +6798,6 @@ def masked_select(input=MISSING, mask=MISSING, *, out=None, **names):
         out = py_masked_select(input, mask)
     except BAD_ARGUMENTS as error:
         return otherwise(error, masked_select, "masked_select", "input:tensor mask:tensor", input, mask)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7131,8 +6811,6 @@ def nonzero(input=MISSING, *, out=None, **names):
         out = py_nonzero(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nonzero, "nonzero", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7146,8 +6824,6 @@ def one_hot(input, num_classes=-1):
         out = py_one_hot(input, num_classes)
     except BAD_ARGUMENTS as error:
         return otherwise(error, one_hot, "one_hot", "input:tensor num_classes:i64", input, num_classes)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7165,8 +6841,6 @@ def tril(input=MISSING, diagonal=0, *, out=None, **names):
         out = py_tril(input, diagonal)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tril, "tril", "input:tensor diagonal:i64", input, diagonal)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7177,11 +6851,9 @@ def tril_(input, diagonal=0):
         diagonal: The last diagonal to keep; 0 is the main one.
     """
     try:
-        status = py_tril_(input, diagonal)
+        py_tril_(input, diagonal)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tril_, "tril_", "input:tensor diagonal:i64", input, diagonal)
-    if status:
-        raise fail()
     return input
 
 
@@ -7199,8 +6871,6 @@ def triu(input=MISSING, diagonal=0, *, out=None, **names):
         out = py_triu(input, diagonal)
     except BAD_ARGUMENTS as error:
         return otherwise(error, triu, "triu", "input:tensor diagonal:i64", input, diagonal)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7211,11 +6881,9 @@ def triu_(input, diagonal=0):
         diagonal: The first diagonal to keep; 0 is the main one.
     """
     try:
-        status = py_triu_(input, diagonal)
+        py_triu_(input, diagonal)
     except BAD_ARGUMENTS as error:
         return otherwise(error, triu_, "triu_", "input:tensor diagonal:i64", input, diagonal)
-    if status:
-        raise fail()
     return input
 
 
@@ -7248,11 +6916,9 @@ def set_at(input, index, value, tensors=()):
     try:
         value_h, value_kind, value_i, value_f = read_operand(value)
         tensors_c = handle_list(tensors)
-        status = py_set_at(input, c_string(index), value_h, value_kind, value_i, value_f, tensors_c, len(tensors_c))
+        py_set_at(input, c_string(index), value_h, value_kind, value_i, value_f, tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_at, "set_at", "input:tensor index:str value:operand tensors:tensor[]", input, index, value, tensors)
-    if status:
-        raise fail()
     return input
 
 
@@ -7279,8 +6945,6 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
         out = py_segment_reduce(data, c_string(reduce), lengths, indices, offsets, axis, unsafe, initial_kind, initial_i, initial_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, segment_reduce, "segment_reduce", "data:tensor reduce:str lengths:tensor? indices:tensor? offsets:tensor? axis:i64 unsafe:bool initial:scalar?", data, reduce, lengths, indices, offsets, axis, unsafe, initial)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7296,7 +6960,7 @@ def calculate_gain(nonlinearity, param=None):
         out = py_calculate_gain(c_string(nonlinearity), param is not None, 0.0 if param is None else param)
     except BAD_ARGUMENTS as error:
         return otherwise(error, calculate_gain, "calculate_gain", "nonlinearity:str param:f64?", nonlinearity, param)
-    return float_or_fail(out)
+    return out
 
 
 def calculate_fan_in_and_fan_out(tensor):
@@ -7310,11 +6974,9 @@ def calculate_fan_in_and_fan_out(tensor):
     """
     try:
         out = ffi_new("int64_t[2]")
-        status = py_calculate_fan_in_and_fan_out(tensor, out)
+        py_calculate_fan_in_and_fan_out(tensor, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, calculate_fan_in_and_fan_out, "calculate_fan_in_and_fan_out", "tensor:tensor", tensor)
-    if status:
-        raise fail()
     return out[0], out[1]
 
 
@@ -7326,11 +6988,9 @@ def eye_(tensor):
             parameter.
     """
     try:
-        status = py_eye_(tensor)
+        py_eye_(tensor)
     except BAD_ARGUMENTS as error:
         return otherwise(error, eye_, "eye_", "tensor:tensor", tensor)
-    if status:
-        raise fail()
     return tensor
 
 
@@ -7343,11 +7003,9 @@ def dirac_(tensor, groups=1):
         groups: The channels are split into so many groups that do not mix.
     """
     try:
-        status = py_dirac_(tensor, groups)
+        py_dirac_(tensor, groups)
     except BAD_ARGUMENTS as error:
         return otherwise(error, dirac_, "dirac_", "tensor:tensor groups:i64", tensor, groups)
-    if status:
-        raise fail()
     return tensor
 
 
@@ -7362,11 +7020,9 @@ def xavier_uniform_(tensor, gain=1.0, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = py_xavier_uniform_(tensor, gain, 0 if generator is None else generator._h)
+        py_xavier_uniform_(tensor, gain, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, xavier_uniform_, "xavier_uniform_", "tensor:tensor gain:f64 generator:handle?", tensor, gain, generator)
-    if status:
-        raise fail()
     return tensor
 
 
@@ -7381,11 +7037,9 @@ def xavier_normal_(tensor, gain=1.0, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = py_xavier_normal_(tensor, gain, 0 if generator is None else generator._h)
+        py_xavier_normal_(tensor, gain, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, xavier_normal_, "xavier_normal_", "tensor:tensor gain:f64 generator:handle?", tensor, gain, generator)
-    if status:
-        raise fail()
     return tensor
 
 
@@ -7403,11 +7057,9 @@ def kaiming_uniform_(tensor, a=0.0, mode='fan_in', nonlinearity='leaky_relu', *,
         generator: The source; absent means the default one.
     """
     try:
-        status = py_kaiming_uniform_(tensor, a, c_string(mode), c_string(nonlinearity), 0 if generator is None else generator._h)
+        py_kaiming_uniform_(tensor, a, c_string(mode), c_string(nonlinearity), 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, kaiming_uniform_, "kaiming_uniform_", "tensor:tensor a:f64 mode:str nonlinearity:str generator:handle?", tensor, a, mode, nonlinearity, generator)
-    if status:
-        raise fail()
     return tensor
 
 
@@ -7425,11 +7077,9 @@ def kaiming_normal_(tensor, a=0.0, mode='fan_in', nonlinearity='leaky_relu', *, 
         generator: The source; absent means the default one.
     """
     try:
-        status = py_kaiming_normal_(tensor, a, c_string(mode), c_string(nonlinearity), 0 if generator is None else generator._h)
+        py_kaiming_normal_(tensor, a, c_string(mode), c_string(nonlinearity), 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, kaiming_normal_, "kaiming_normal_", "tensor:tensor a:f64 mode:str nonlinearity:str generator:handle?", tensor, a, mode, nonlinearity, generator)
-    if status:
-        raise fail()
     return tensor
 
 
@@ -7446,11 +7096,9 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = py_trunc_normal_(tensor, mean, std, a, b, 0 if generator is None else generator._h)
+        py_trunc_normal_(tensor, mean, std, a, b, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, trunc_normal_, "trunc_normal_", "tensor:tensor mean:f64 std:f64 a:f64 b:f64 generator:handle?", tensor, mean, std, a, b, generator)
-    if status:
-        raise fail()
     return tensor
 
 
@@ -7465,11 +7113,9 @@ def orthogonal_(tensor, gain=1.0, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = py_orthogonal_(tensor, gain, 0 if generator is None else generator._h)
+        py_orthogonal_(tensor, gain, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, orthogonal_, "orthogonal_", "tensor:tensor gain:f64 generator:handle?", tensor, gain, generator)
-    if status:
-        raise fail()
     return tensor
 
 
@@ -7485,11 +7131,9 @@ def sparse_(tensor, sparsity, std=0.01, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = py_sparse_(tensor, sparsity, std, 0 if generator is None else generator._h)
+        py_sparse_(tensor, sparsity, std, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sparse_, "sparse_", "tensor:tensor sparsity:f64 std:f64 generator:handle?", tensor, sparsity, std, generator)
-    if status:
-        raise fail()
     return tensor
 
 
@@ -7507,8 +7151,6 @@ def matmul(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_matmul(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, matmul, "matmul", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7530,8 +7172,6 @@ def mm(input=MISSING, mat2=MISSING, out_dtype=None, *, out=None, **names):
         out = py_mm(input, mat2)
     except BAD_ARGUMENTS as error:
         return otherwise(error, mm, "mm", "input:tensor mat2:tensor", input, mat2)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7553,8 +7193,6 @@ def bmm(input=MISSING, mat2=MISSING, out_dtype=None, *, out=None, **names):
         out = py_bmm(input, mat2)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bmm, "bmm", "input:tensor mat2:tensor", input, mat2)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7581,8 +7219,6 @@ def baddbmm(input=MISSING, batch1=MISSING, batch2=MISSING, out_dtype=None, *, be
         out = py_baddbmm(input, batch1, batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, baddbmm, "baddbmm", "input:tensor batch1:tensor batch2:tensor beta:scalar alpha:scalar", input, batch1, batch2, beta, alpha)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7598,11 +7234,9 @@ def baddbmm_(input, batch1, batch2, *, beta=1, alpha=1):
     try:
         beta_kind, beta_i, beta_f = read_scalar(beta)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        status = py_baddbmm_(input, batch1, batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+        py_baddbmm_(input, batch1, batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, baddbmm_, "baddbmm_", "input:tensor batch1:tensor batch2:tensor beta:scalar alpha:scalar", input, batch1, batch2, beta, alpha)
-    if status:
-        raise fail()
     return input
 
 
@@ -7625,8 +7259,6 @@ def addbmm(input=MISSING, batch1=MISSING, batch2=MISSING, *, beta=1, alpha=1, ou
         out = py_addbmm(input, batch1, batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addbmm, "addbmm", "input:tensor batch1:tensor batch2:tensor beta:scalar alpha:scalar", input, batch1, batch2, beta, alpha)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7642,11 +7274,9 @@ def addbmm_(input, batch1, batch2, *, beta=1, alpha=1):
     try:
         beta_kind, beta_i, beta_f = read_scalar(beta)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        status = py_addbmm_(input, batch1, batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+        py_addbmm_(input, batch1, batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addbmm_, "addbmm_", "input:tensor batch1:tensor batch2:tensor beta:scalar alpha:scalar", input, batch1, batch2, beta, alpha)
-    if status:
-        raise fail()
     return input
 
 
@@ -7664,8 +7294,6 @@ def mv(input=MISSING, vec=MISSING, *, out=None, **names):
         out = py_mv(input, vec)
     except BAD_ARGUMENTS as error:
         return otherwise(error, mv, "mv", "input:tensor vec:tensor", input, vec)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7688,8 +7316,6 @@ def addmv(input=MISSING, mat=MISSING, vec=MISSING, *, beta=1, alpha=1, out=None,
         out = py_addmv(input, mat, vec, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addmv, "addmv", "input:tensor mat:tensor vec:tensor beta:scalar alpha:scalar", input, mat, vec, beta, alpha)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7705,11 +7331,9 @@ def addmv_(input, mat, vec, *, beta=1, alpha=1):
     try:
         beta_kind, beta_i, beta_f = read_scalar(beta)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        status = py_addmv_(input, mat, vec, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+        py_addmv_(input, mat, vec, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addmv_, "addmv_", "input:tensor mat:tensor vec:tensor beta:scalar alpha:scalar", input, mat, vec, beta, alpha)
-    if status:
-        raise fail()
     return input
 
 
@@ -7727,8 +7351,6 @@ def vdot(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_vdot(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, vdot, "vdot", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7746,8 +7368,6 @@ def dot(input=MISSING, tensor=MISSING, *, out=None, **names):
         out = py_dot(input, tensor)
     except BAD_ARGUMENTS as error:
         return otherwise(error, dot, "dot", "input:tensor tensor:tensor", input, tensor)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7774,8 +7394,6 @@ def addmm(input=MISSING, mat1=MISSING, mat2=MISSING, out_dtype=None, *, beta=1, 
         out = py_addmm(input, mat1, mat2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addmm, "addmm", "input:tensor mat1:tensor mat2:tensor beta:scalar alpha:scalar", input, mat1, mat2, beta, alpha)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7791,11 +7409,9 @@ def addmm_(input, mat1, mat2, *, beta=1, alpha=1):
     try:
         beta_kind, beta_i, beta_f = read_scalar(beta)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        status = py_addmm_(input, mat1, mat2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+        py_addmm_(input, mat1, mat2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addmm_, "addmm_", "input:tensor mat1:tensor mat2:tensor beta:scalar alpha:scalar", input, mat1, mat2, beta, alpha)
-    if status:
-        raise fail()
     return input
 
 
@@ -7813,8 +7429,6 @@ def outer(input=MISSING, vec2=MISSING, *, out=None, **names):
         out = py_outer(input, vec2)
     except BAD_ARGUMENTS as error:
         return otherwise(error, outer, "outer", "input:tensor vec2:tensor", input, vec2)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7837,8 +7451,6 @@ def addr(input=MISSING, vec1=MISSING, vec2=MISSING, *, beta=1, alpha=1, out=None
         out = py_addr(input, vec1, vec2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addr, "addr", "input:tensor vec1:tensor vec2:tensor beta:scalar alpha:scalar", input, vec1, vec2, beta, alpha)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7854,11 +7466,9 @@ def addr_(input, vec1, vec2, *, beta=1, alpha=1):
     try:
         beta_kind, beta_i, beta_f = read_scalar(beta)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        status = py_addr_(input, vec1, vec2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+        py_addr_(input, vec1, vec2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addr_, "addr_", "input:tensor vec1:tensor vec2:tensor beta:scalar alpha:scalar", input, vec1, vec2, beta, alpha)
-    if status:
-        raise fail()
     return input
 
 
@@ -7877,8 +7487,6 @@ def inner(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_inner(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, inner, "inner", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7897,8 +7505,6 @@ def cross(input=MISSING, other=MISSING, dim=None, *, out=None, **names):
         out = py_cross(input, other, dim is not None, 0 if dim is None else dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cross, "cross", "input:tensor other:tensor dim:i64?", input, other, dim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7916,8 +7522,6 @@ def kron(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_kron(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, kron, "kron", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7937,8 +7541,6 @@ def einsum(equation, operands, *, out=None):
         out = py_einsum(c_string(equation), operands_c, len(operands_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, einsum, "einsum", "equation:str operands:tensor[]", equation, operands)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7956,8 +7558,6 @@ def tensordot(a, b, dims=2, *, out=None):
         out = py_tensordot(a, b, dims)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensordot, "tensordot", "a:tensor b:tensor dims:i64", a, b, dims)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7976,8 +7576,6 @@ def tensordot_dims(a, b, dims_a, dims_b):
         out = py_tensordot_dims(a, b, dims_a_c, len(dims_a_c), dims_b_c, len(dims_b_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensordot_dims, "tensordot", "a:tensor b:tensor dims_a:i64[] dims_b:i64[]", a, b, dims_a, dims_b)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -7996,8 +7594,6 @@ def bilinear(input1, input2, weight, bias=None, *, out=None):
         out = py_bilinear(input1, input2, weight, bias)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bilinear, "bilinear", "input1:tensor input2:tensor weight:tensor bias:tensor?", input1, input2, weight, bias)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8015,8 +7611,6 @@ def linalg_matmul(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_linalg_matmul(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_matmul, "matmul", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8034,8 +7628,6 @@ def matrix_power(input=MISSING, n=MISSING, *, out=None, **names):
         out = py_matrix_power(input, n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, matrix_power, "matrix_power", "input:tensor n:i64", input, n)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8052,8 +7644,6 @@ def linalg_multi_dot(tensors, *, out=None):
         out = py_linalg_multi_dot(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_multi_dot, "multi_dot", "tensors:tensor[]", tensors)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8070,8 +7660,6 @@ def chain_matmul(matrices, *, out=None):
         out = py_chain_matmul(matrices_c, len(matrices_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, chain_matmul, "chain_matmul", "matrices:tensor[]", matrices)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8085,8 +7673,6 @@ def trace(input=MISSING, *, out=None, **names):
         out = py_trace(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, trace, "trace", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8121,8 +7707,6 @@ def linalg_cross(input=MISSING, other=MISSING, *, dim=-1, out=None, **names):
         out = py_linalg_cross(input, other, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_cross, "cross", "input:tensor other:tensor dim:i64", input, other, dim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8142,8 +7726,6 @@ def linalg_vecdot(x, y, *, dim=-1, out=None, **names):
         out = py_linalg_vecdot(x, y, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_vecdot, "vecdot", "x:tensor y:tensor dim:i64", x, y, dim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8167,8 +7749,6 @@ def linalg_vector_norm(input=MISSING, ord=2, dim=None, keepdim=False, *, dtype=N
         out = py_linalg_vector_norm(input, ord_kind, ord_i, ord_f, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_vector_norm, "vector_norm", "input:tensor ord:scalar dim:i64[1]? keepdim:bool dtype:dtype?", input, ord, dim, keepdim, dtype)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8193,8 +7773,6 @@ def linalg_matrix_norm(input=MISSING, ord=None, dim=(-2, -1), keepdim=False, *, 
         out = py_linalg_matrix_norm(input, ord_kind, ord_i, ord_f, dim_c, len(dim_c), keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_matrix_norm, "matrix_norm", "input:tensor ord:scalar? dim:i64[] keepdim:bool dtype:dtype?", input, ord, dim, keepdim, dtype)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8214,8 +7792,6 @@ def nuclear_norm(input=MISSING, dim=(-2, -1), keepdim=False, *, out=None, **name
         out = py_nuclear_norm(input, dim_c, len(dim_c), keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nuclear_norm, "nuclear_norm", "input:tensor dim:i64[] keepdim:bool", input, dim, keepdim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8238,8 +7814,6 @@ def linalg_norm(input=MISSING, ord=None, dim=None, keepdim=False, *, dtype=None,
         out = py_linalg_norm(input, ord_kind, ord_i, ord_f, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_norm, "norm", "input:tensor ord:scalar? dim:i64[1]? keepdim:bool dtype:dtype?", input, ord, dim, keepdim, dtype)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8260,8 +7834,6 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, out=None, **names):
         out = py_cosine_similarity(x1, x2, dim, eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cosine_similarity, "cosine_similarity", "x1:tensor x2:tensor dim:i64 eps:f64", x1, x2, dim, eps)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8283,8 +7855,6 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False, *, out=None, **na
         out = py_pairwise_distance(x1, x2, p, eps, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, pairwise_distance, "pairwise_distance", "x1:tensor x2:tensor p:f64 eps:f64 keepdim:bool", x1, x2, p, eps, keepdim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8304,8 +7874,6 @@ def dist(input=MISSING, other=MISSING, p=2, *, out=None, **names):
         out = py_dist(input, other, p_kind, p_i, p_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, dist, "dist", "input:tensor other:tensor p:scalar", input, other, p)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8325,8 +7893,6 @@ def cdist(x1, x2, p=2.0, compute_mode=None, *, out=None):
         out = py_cdist(x1, x2, p, compute_mode is not None, 0 if compute_mode is None else compute_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cdist, "cdist", "x1:tensor x2:tensor p:f64 compute_mode:i64?", x1, x2, p, compute_mode)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8345,8 +7911,6 @@ def pdist(input=MISSING, p=2.0, *, out=None, **names):
         out = py_pdist(input, p)
     except BAD_ARGUMENTS as error:
         return otherwise(error, pdist, "pdist", "input:tensor p:f64", input, p)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8368,8 +7932,6 @@ def renorm(input=MISSING, p=MISSING, dim=MISSING, maxnorm=MISSING, *, out=None, 
         out = py_renorm(input, p_kind, p_i, p_f, dim, maxnorm_kind, maxnorm_i, maxnorm_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, renorm, "renorm", "input:tensor p:scalar dim:i64 maxnorm:scalar", input, p, dim, maxnorm)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8386,11 +7948,9 @@ def renorm_(input=MISSING, p=MISSING, dim=MISSING, maxnorm=MISSING, **names):
     try:
         p_kind, p_i, p_f = read_scalar(p)
         maxnorm_kind, maxnorm_i, maxnorm_f = read_scalar(maxnorm)
-        status = py_renorm_(input, p_kind, p_i, p_f, dim, maxnorm_kind, maxnorm_i, maxnorm_f)
+        py_renorm_(input, p_kind, p_i, p_f, dim, maxnorm_kind, maxnorm_i, maxnorm_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, renorm_, "renorm_", "input:tensor p:scalar dim:i64 maxnorm:scalar", input, p, dim, maxnorm)
-    if status:
-        raise fail()
     return input
 
 
@@ -8409,8 +7969,6 @@ def vander(x, N=None, increasing=False, *, out=None):
         out = py_vander(x, N is not None, 0 if N is None else N, increasing)
     except BAD_ARGUMENTS as error:
         return otherwise(error, vander, "vander", "x:tensor N:i64? increasing:bool", x, N, increasing)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8427,8 +7985,6 @@ def linalg_vander(x, *, N=None, out=None):
         out = py_linalg_vander(x, N is not None, 0 if N is None else N)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_vander, "vander", "x:tensor N:i64?", x, N)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8452,8 +8008,6 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction='mean', we
         out = py_mse_loss(input, target, REDUCTION[reduction], weight)
     except BAD_ARGUMENTS as error:
         return otherwise(error, mse_loss, "mse_loss", "input:tensor target:tensor reduction:enum weight:tensor?", input, target, reduction, weight)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8477,8 +8031,6 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction='mean', wei
         out = py_l1_loss(input, target, REDUCTION[reduction], weight)
     except BAD_ARGUMENTS as error:
         return otherwise(error, l1_loss, "l1_loss", "input:tensor target:tensor reduction:enum weight:tensor?", input, target, reduction, weight)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8502,8 +8054,6 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction='mea
         out = py_smooth_l1_loss(input, target, REDUCTION[reduction], beta)
     except BAD_ARGUMENTS as error:
         return otherwise(error, smooth_l1_loss, "smooth_l1_loss", "input:tensor target:tensor reduction:enum beta:f64", input, target, reduction, beta)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8522,8 +8072,6 @@ def huber_loss(input, target, reduction='mean', delta=1.0, weight=None):
         out = py_huber_loss(input, target, REDUCTION[reduction], delta, weight)
     except BAD_ARGUMENTS as error:
         return otherwise(error, huber_loss, "huber_loss", "input:tensor target:tensor reduction:enum delta:f64 weight:tensor?", input, target, reduction, delta, weight)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8544,8 +8092,6 @@ def kl_div(input, target, size_average=None, reduce=None, reduction='mean', log_
         out = py_kl_div(input, target, DIVERGENCE_REDUCTION[reduction], log_target)
     except BAD_ARGUMENTS as error:
         return otherwise(error, kl_div, "kl_div", "input:tensor target:tensor reduction:enum log_target:bool", input, target, reduction, log_target)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8569,8 +8115,6 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
         out = py_poisson_nll_loss(input, target, log_input, full, eps, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, poisson_nll_loss, "poisson_nll_loss", "input:tensor target:tensor log_input:bool full:bool eps:f64 reduction:enum", input, target, log_input, full, eps, reduction)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8591,8 +8135,6 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction='mean
         out = py_gaussian_nll_loss(input, target, var_h, var_kind, var_i, var_f, full, eps, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, gaussian_nll_loss, "gaussian_nll_loss", "input:tensor target:tensor var:operand full:bool eps:f64 reduction:enum", input, target, var, full, eps, reduction)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8612,8 +8154,6 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction='m
         out = py_soft_margin_loss(input, target, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, soft_margin_loss, "soft_margin_loss", "input:tensor target:tensor reduction:enum", input, target, reduction)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8635,8 +8175,6 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
         out = py_hinge_embedding_loss(input, target, margin, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, hinge_embedding_loss, "hinge_embedding_loss", "input:tensor target:tensor margin:f64 reduction:enum", input, target, margin, reduction)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8659,8 +8197,6 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, r
         out = py_margin_ranking_loss(input1, input2, target, margin, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, margin_ranking_loss, "margin_ranking_loss", "input1:tensor input2:tensor target:tensor margin:f64 reduction:enum", input1, input2, target, margin, reduction)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8684,8 +8220,6 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None,
         out = py_cosine_embedding_loss(input1, input2, target, margin, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, cosine_embedding_loss, "cosine_embedding_loss", "input1:tensor input2:tensor target:tensor margin:f64 reduction:enum", input1, input2, target, margin, reduction)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8711,8 +8245,6 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06
         out = py_triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, triplet_margin_loss, "triplet_margin_loss", "anchor:tensor positive:tensor negative:tensor margin:f64 p:f64 eps:f64 swap:bool reduction:enum", anchor, positive, negative, margin, p, eps, swap, reduction)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8736,8 +8268,6 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
         out = py_multi_margin_loss(input, target, p, margin, weight, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, multi_margin_loss, "multi_margin_loss", "input:tensor target:tensor p:i64 margin:f64 weight:tensor? reduction:enum", input, target, p, margin, weight, reduction)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8758,8 +8288,6 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
         out = py_multilabel_margin_loss(input, target, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, multilabel_margin_loss, "multilabel_margin_loss", "input:tensor target:tensor reduction:enum", input, target, reduction)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8780,8 +8308,6 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
         out = py_multilabel_soft_margin_loss(input, target, weight, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, multilabel_soft_margin_loss, "multilabel_soft_margin_loss", "input:tensor target:tensor weight:tensor? reduction:enum", input, target, weight, reduction)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8803,8 +8329,6 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
         out = py_nll_loss(input, target, weight, ignore_index, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nll_loss, "nll_loss", "input:tensor target:tensor weight:tensor? ignore_index:i64 reduction:enum", input, target, weight, ignore_index, reduction)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8828,8 +8352,6 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
         out = py_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, REDUCTION[reduction], zero_infinity)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ctc_loss, "ctc_loss", "log_probs:tensor targets:tensor input_lengths:tensor target_lengths:tensor blank:i64 reduction:enum zero_infinity:bool", log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8852,8 +8374,6 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
         out = py_cross_entropy(input, target, weight, ignore_index, REDUCTION[reduction], label_smoothing)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cross_entropy, "cross_entropy", "input:tensor target:tensor weight:tensor? ignore_index:i64 reduction:enum label_smoothing:f64", input, target, weight, ignore_index, reduction, label_smoothing)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8876,8 +8396,6 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
         out = py_linear_cross_entropy(input, linear_weight, target, linear_bias, weight, REDUCTION[reduction], ignore_index is not None, 0 if ignore_index is None else ignore_index, label_smoothing)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linear_cross_entropy, "linear_cross_entropy", "input:tensor linear_weight:tensor target:tensor linear_bias:tensor? weight:tensor? reduction:enum ignore_index:i64? label_smoothing:f64", input, linear_weight, target, linear_bias, weight, reduction, ignore_index, label_smoothing)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8898,8 +8416,6 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
         out = py_binary_cross_entropy(input, target, weight, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, binary_cross_entropy, "binary_cross_entropy", "input:tensor target:tensor weight:tensor? reduction:enum", input, target, weight, reduction)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8921,8 +8437,6 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
         out = py_binary_cross_entropy_with_logits(input, target, weight, REDUCTION[reduction], pos_weight)
     except BAD_ARGUMENTS as error:
         return otherwise(error, binary_cross_entropy_with_logits, "binary_cross_entropy_with_logits", "input:tensor target:tensor weight:tensor? reduction:enum pos_weight:tensor?", input, target, weight, reduction, pos_weight)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8962,8 +8476,6 @@ def linear(input, weight, bias=None, *, out=None):
         out = py_linear(input, weight, bias)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linear, "linear", "input:tensor weight:tensor bias:tensor?", input, weight, bias)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -8982,8 +8494,6 @@ def linear_activation(input, weight, bias, activation):
         out = py_linear_activation(input, weight, bias, ACTIVATION[activation])
     except BAD_ARGUMENTS as error:
         return otherwise(error, linear_activation, "linear_activation", "input:tensor weight:tensor bias:tensor? activation:enum", input, weight, bias, activation)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -9005,8 +8515,6 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         out = py_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, batch_norm, "batch_norm", "input:tensor running_mean:tensor? running_var:tensor? weight:tensor? bias:tensor? training:bool momentum:f64 eps:f64", input, running_mean, running_var, weight, bias, training, momentum, eps)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -9032,8 +8540,6 @@ def batch_norm_relu(input, running_mean, running_var, weight=None, bias=None, tr
         out = py_batch_norm_relu(input, running_mean, running_var, weight, bias, training, momentum, eps, addend, limit is not None, 0.0 if limit is None else limit)
     except BAD_ARGUMENTS as error:
         return otherwise(error, batch_norm_relu, "batch_norm_relu", "input:tensor running_mean:tensor? running_var:tensor? weight:tensor? bias:tensor? training:bool momentum:f64 eps:f64 addend:tensor? limit:f64?", input, running_mean, running_var, weight, bias, training, momentum, eps, addend, limit)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -9056,8 +8562,6 @@ def layer_norm(input=MISSING, normalized_shape=MISSING, weight=None, bias=None, 
         out = py_layer_norm(input, normalized_shape_c, len(normalized_shape_c), weight, bias, eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, layer_norm, "layer_norm", "input:tensor normalized_shape:i64[1] weight:tensor? bias:tensor? eps:f64", input, normalized_shape, weight, bias, eps)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -9080,8 +8584,6 @@ def rms_norm(input=MISSING, normalized_shape=MISSING, weight=None, eps=None, *, 
         out = py_rms_norm(input, normalized_shape_c, len(normalized_shape_c), weight, eps is not None, 0.0 if eps is None else eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rms_norm, "rms_norm", "input:tensor normalized_shape:i64[1] weight:tensor? eps:f64?", input, normalized_shape, weight, eps)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -9103,8 +8605,6 @@ def group_norm(input=MISSING, num_groups=MISSING, weight=None, bias=None, eps=1e
         out = py_group_norm(input, num_groups, weight, bias, eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, group_norm, "group_norm", "input:tensor num_groups:i64 weight:tensor? bias:tensor? eps:f64", input, num_groups, weight, bias, eps)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -9124,8 +8624,6 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
         out = py_instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, instance_norm, "instance_norm", "input:tensor running_mean:tensor? running_var:tensor? weight:tensor? bias:tensor? use_input_stats:bool momentum:f64 eps:f64", input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -9161,8 +8659,6 @@ def softmax(input=MISSING, dim=MISSING, dtype=None, *, out=None, **names):
         out = py_softmax(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, softmax, "softmax", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -9181,8 +8677,6 @@ def log_softmax(input=MISSING, dim=MISSING, dtype=None, *, out=None, **names):
         out = py_log_softmax(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, log_softmax, "log_softmax", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -9208,11 +8702,9 @@ def dropout_(input, p=0.5, training=True):
         training: Nothing happens if false.
     """
     try:
-        status = py_dropout_(input, p, training)
+        py_dropout_(input, p, training)
     except BAD_ARGUMENTS as error:
         return otherwise(error, dropout_, "dropout_", "input:tensor p:f64 training:bool", input, p, training)
-    if status:
-        raise fail()
     return input
 
 
@@ -9238,11 +8730,9 @@ def dropout1d_(input, p=0.5, training=True):
         training: The input is returned unchanged if false.
     """
     try:
-        status = py_dropout1d_(input, p, training)
+        py_dropout1d_(input, p, training)
     except BAD_ARGUMENTS as error:
         return otherwise(error, dropout1d_, "dropout1d_", "input:tensor p:f64 training:bool", input, p, training)
-    if status:
-        raise fail()
     return input
 
 
@@ -9268,11 +8758,9 @@ def dropout2d_(input, p=0.5, training=True):
         training: The input is returned unchanged if false.
     """
     try:
-        status = py_dropout2d_(input, p, training)
+        py_dropout2d_(input, p, training)
     except BAD_ARGUMENTS as error:
         return otherwise(error, dropout2d_, "dropout2d_", "input:tensor p:f64 training:bool", input, p, training)
-    if status:
-        raise fail()
     return input
 
 
@@ -9299,11 +8787,9 @@ def dropout3d_(input, p=0.5, training=True):
         training: The input is returned unchanged if false.
     """
     try:
-        status = py_dropout3d_(input, p, training)
+        py_dropout3d_(input, p, training)
     except BAD_ARGUMENTS as error:
         return otherwise(error, dropout3d_, "dropout3d_", "input:tensor p:f64 training:bool", input, p, training)
-    if status:
-        raise fail()
     return input
 
 
@@ -9330,11 +8816,9 @@ def alpha_dropout_(input, p=0.5, training=False):
         training: The input is returned unchanged if false.
     """
     try:
-        status = py_alpha_dropout_(input, p, training)
+        py_alpha_dropout_(input, p, training)
     except BAD_ARGUMENTS as error:
         return otherwise(error, alpha_dropout_, "alpha_dropout_", "input:tensor p:f64 training:bool", input, p, training)
-    if status:
-        raise fail()
     return input
 
 
@@ -9360,11 +8844,9 @@ def feature_alpha_dropout_(input, p=0.5, training=False):
         training: The input is returned unchanged if false.
     """
     try:
-        status = py_feature_alpha_dropout_(input, p, training)
+        py_feature_alpha_dropout_(input, p, training)
     except BAD_ARGUMENTS as error:
         return otherwise(error, feature_alpha_dropout_, "feature_alpha_dropout_", "input:tensor p:f64 training:bool", input, p, training)
-    if status:
-        raise fail()
     return input
 
 
@@ -9384,8 +8866,6 @@ def rrelu(input=MISSING, lower=0.125, upper=0.3333333333333333, training=False, 
         out = py_rrelu(input, lower, upper, training)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rrelu, "rrelu", "input:tensor lower:f64 upper:f64 training:bool", input, lower, upper, training)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -9398,11 +8878,9 @@ def rrelu_(input, lower=0.125, upper=0.3333333333333333, training=False):
         training: Draw the slopes; if false, they are the mean of the two.
     """
     try:
-        status = py_rrelu_(input, lower, upper, training)
+        py_rrelu_(input, lower, upper, training)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rrelu_, "rrelu_", "input:tensor lower:f64 upper:f64 training:bool", input, lower, upper, training)
-    if status:
-        raise fail()
     return input
 
 
@@ -9422,8 +8900,6 @@ def gumbel_softmax(logits, tau=1.0, hard=False, eps=1e-10, dim=-1):
         out = py_gumbel_softmax(logits, tau, hard, eps, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gumbel_softmax, "gumbel_softmax", "logits:tensor tau:f64 hard:bool eps:f64 dim:i64", logits, tau, hard, eps, dim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -9443,8 +8919,6 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         out = py_embedding(input, weight, padding_idx is not None, 0 if padding_idx is None else padding_idx, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, sparse)
     except BAD_ARGUMENTS as error:
         return otherwise(error, embedding, "embedding", "input:tensor weight:tensor padding_idx:i64? max_norm:f64? norm_type:f64 scale_grad_by_freq:bool sparse:bool", input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -9469,8 +8943,6 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, sca
         out = py_embedding_bag(input, weight, offsets, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, c_string(mode), sparse, per_sample_weights, include_last_offset, padding_idx is not None, 0 if padding_idx is None else padding_idx)
     except BAD_ARGUMENTS as error:
         return otherwise(error, embedding_bag, "embedding_bag", "input:tensor weight:tensor offsets:tensor? max_norm:f64? norm_type:f64 scale_grad_by_freq:bool mode:str sparse:bool per_sample_weights:tensor? include_last_offset:bool padding_idx:i64?", input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -9495,8 +8967,6 @@ def fake_quantize_per_tensor_affine(input=MISSING, scale=MISSING, zero_point=MIS
         out = py_fake_quantize_per_tensor_affine(input, scale_h, scale_kind, scale_i, scale_f, zero_point_h, zero_point_kind, zero_point_i, zero_point_f, quant_min, quant_max)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fake_quantize_per_tensor_affine, "fake_quantize_per_tensor_affine", "input:tensor scale:operand zero_point:operand quant_min:i64 quant_max:i64", input, scale, zero_point, quant_min, quant_max)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -9519,8 +8989,6 @@ def fake_quantize_per_channel_affine(input=MISSING, scale=MISSING, zero_point=MI
         out = py_fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fake_quantize_per_channel_affine, "fake_quantize_per_channel_affine", "input:tensor scale:tensor zero_point:tensor axis:i64 quant_min:i64 quant_max:i64", input, scale, zero_point, axis, quant_min, quant_max)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -9541,8 +9009,6 @@ def clip_grad_norm_(params, max_norm, norm_type=2.0, error_if_nonfinite=False):
         out = py_clip_grad_norm_(params_c, len(params_c), max_norm, norm_type, error_if_nonfinite)
     except BAD_ARGUMENTS as error:
         return otherwise(error, clip_grad_norm_, "clip_grad_norm_", "params:tensor[] max_norm:f64 norm_type:f64 error_if_nonfinite:bool", params, max_norm, norm_type, error_if_nonfinite)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -9551,11 +9017,9 @@ def optimizer_check_not_capturing():
     keep their own state: each replay would make it anew.
     """
     try:
-        status = py_optimizer_check_not_capturing()
+        py_optimizer_check_not_capturing()
     except BAD_ARGUMENTS as error:
         return otherwise(error, optimizer_check_not_capturing, "optimizer_check_not_capturing", "")
-    if status:
-        raise fail()
 
 
 def optimizer_update(optimizer, params, grads, states, lr, settings, first=False):
@@ -9579,11 +9043,9 @@ def optimizer_update(optimizer, params, grads, states, lr, settings, first=False
         grads_c = handle_list(grads)
         states_c = optional_handle_list(states)
         lr_h, lr_kind, lr_i, lr_f = read_operand(lr)
-        status = py_optimizer_update(c_string(optimizer), params_c, len(params_c), grads_c, len(grads_c), states_c, len(states_c), lr_h, lr_kind, lr_i, lr_f, settings, len(settings), first)
+        py_optimizer_update(c_string(optimizer), params_c, len(params_c), grads_c, len(grads_c), states_c, len(states_c), lr_h, lr_kind, lr_i, lr_f, settings, len(settings), first)
     except BAD_ARGUMENTS as error:
         return otherwise(error, optimizer_update, "optimizer_update", "optimizer:str params:tensor[] grads:tensor[] states:tensor?[] lr:operand settings:f64[] first:bool", optimizer, params, grads, states, lr, settings, first)
-    if status:
-        raise fail()
 
 
 def optimizer_update_unless(optimizer, params, grads, states, lr, settings, first, found_inf):
@@ -9606,11 +9068,9 @@ def optimizer_update_unless(optimizer, params, grads, states, lr, settings, firs
         grads_c = handle_list(grads)
         states_c = optional_handle_list(states)
         lr_h, lr_kind, lr_i, lr_f = read_operand(lr)
-        status = py_optimizer_update_unless(c_string(optimizer), params_c, len(params_c), grads_c, len(grads_c), states_c, len(states_c), lr_h, lr_kind, lr_i, lr_f, settings, len(settings), first, found_inf)
+        py_optimizer_update_unless(c_string(optimizer), params_c, len(params_c), grads_c, len(grads_c), states_c, len(states_c), lr_h, lr_kind, lr_i, lr_f, settings, len(settings), first, found_inf)
     except BAD_ARGUMENTS as error:
         return otherwise(error, optimizer_update_unless, "optimizer_update_unless", "optimizer:str params:tensor[] grads:tensor[] states:tensor?[] lr:operand settings:f64[] first:bool found_inf:tensor", optimizer, params, grads, states, lr, settings, first, found_inf)
-    if status:
-        raise fail()
 
 
 def neg(input=MISSING, *, out=None, **names):
@@ -9623,19 +9083,15 @@ def neg(input=MISSING, *, out=None, **names):
         out = py_neg(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, neg, "neg", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def neg_(input):
     """In-place version of `neg`."""
     try:
-        status = py_neg_(input)
+        py_neg_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, neg_, "neg_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -9649,19 +9105,15 @@ def abs(input=MISSING, *, out=None, **names):
         out = py_abs(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, abs, "abs", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def abs_(input):
     """In-place version of `abs`."""
     try:
-        status = py_abs_(input)
+        py_abs_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, abs_, "abs_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -9675,19 +9127,15 @@ def sign(input=MISSING, *, out=None, **names):
         out = py_sign(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sign, "sign", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def sign_(input):
     """In-place version of `sign`."""
     try:
-        status = py_sign_(input)
+        py_sign_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sign_, "sign_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -9701,19 +9149,15 @@ def floor(input=MISSING, *, out=None, **names):
         out = py_floor(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, floor, "floor", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def floor_(input):
     """In-place version of `floor`."""
     try:
-        status = py_floor_(input)
+        py_floor_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, floor_, "floor_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -9727,19 +9171,15 @@ def ceil(input=MISSING, *, out=None, **names):
         out = py_ceil(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ceil, "ceil", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def ceil_(input):
     """In-place version of `ceil`."""
     try:
-        status = py_ceil_(input)
+        py_ceil_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ceil_, "ceil_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -9753,19 +9193,15 @@ def round(input=MISSING, *, out=None, **names):
         out = py_round(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, round, "round", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def round_(input):
     """In-place version of `round`."""
     try:
-        status = py_round_(input)
+        py_round_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, round_, "round_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -9779,19 +9215,15 @@ def trunc(input=MISSING, *, out=None, **names):
         out = py_trunc(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, trunc, "trunc", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def trunc_(input):
     """In-place version of `trunc`."""
     try:
-        status = py_trunc_(input)
+        py_trunc_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, trunc_, "trunc_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -9805,19 +9237,15 @@ def exp(input=MISSING, *, out=None, **names):
         out = py_exp(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, exp, "exp", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def exp_(input):
     """In-place version of `exp`."""
     try:
-        status = py_exp_(input)
+        py_exp_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, exp_, "exp_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -9831,19 +9259,15 @@ def log(input=MISSING, *, out=None, **names):
         out = py_log(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log, "log", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def log_(input):
     """In-place version of `log`."""
     try:
-        status = py_log_(input)
+        py_log_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log_, "log_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -9857,19 +9281,15 @@ def log1p(input=MISSING, *, out=None, **names):
         out = py_log1p(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log1p, "log1p", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def log1p_(input):
     """In-place version of `log1p`."""
     try:
-        status = py_log1p_(input)
+        py_log1p_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log1p_, "log1p_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -9883,19 +9303,15 @@ def sqrt(input=MISSING, *, out=None, **names):
         out = py_sqrt(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sqrt, "sqrt", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def sqrt_(input):
     """In-place version of `sqrt`."""
     try:
-        status = py_sqrt_(input)
+        py_sqrt_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sqrt_, "sqrt_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -9909,19 +9325,15 @@ def rsqrt(input=MISSING, *, out=None, **names):
         out = py_rsqrt(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rsqrt, "rsqrt", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def rsqrt_(input):
     """In-place version of `rsqrt`."""
     try:
-        status = py_rsqrt_(input)
+        py_rsqrt_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rsqrt_, "rsqrt_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -9935,19 +9347,15 @@ def square(input=MISSING, *, out=None, **names):
         out = py_square(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, square, "square", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def square_(input):
     """In-place version of `square`."""
     try:
-        status = py_square_(input)
+        py_square_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, square_, "square_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -9961,19 +9369,15 @@ def reciprocal(input=MISSING, *, out=None, **names):
         out = py_reciprocal(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, reciprocal, "reciprocal", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def reciprocal_(input):
     """In-place version of `reciprocal`."""
     try:
-        status = py_reciprocal_(input)
+        py_reciprocal_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, reciprocal_, "reciprocal_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -9987,19 +9391,15 @@ def sin(input=MISSING, *, out=None, **names):
         out = py_sin(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sin, "sin", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def sin_(input):
     """In-place version of `sin`."""
     try:
-        status = py_sin_(input)
+        py_sin_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sin_, "sin_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -10013,19 +9413,15 @@ def cos(input=MISSING, *, out=None, **names):
         out = py_cos(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cos, "cos", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def cos_(input):
     """In-place version of `cos`."""
     try:
-        status = py_cos_(input)
+        py_cos_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cos_, "cos_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -10039,19 +9435,15 @@ def tanh(input=MISSING, *, out=None, **names):
         out = py_tanh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tanh, "tanh", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def tanh_(input):
     """In-place version of `tanh`."""
     try:
-        status = py_tanh_(input)
+        py_tanh_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tanh_, "tanh_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -10065,19 +9457,15 @@ def erf(input=MISSING, *, out=None, **names):
         out = py_erf(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, erf, "erf", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def erf_(input):
     """In-place version of `erf`."""
     try:
-        status = py_erf_(input)
+        py_erf_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, erf_, "erf_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -10091,19 +9479,15 @@ def sigmoid(input=MISSING, *, out=None, **names):
         out = py_sigmoid(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sigmoid, "sigmoid", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def sigmoid_(input):
     """In-place version of `sigmoid`."""
     try:
-        status = py_sigmoid_(input)
+        py_sigmoid_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sigmoid_, "sigmoid_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -10117,19 +9501,15 @@ def relu(input=MISSING, *, out=None, **names):
         out = py_relu(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, relu, "relu", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def relu_(input):
     """In-place version of `relu`."""
     try:
-        status = py_relu_(input)
+        py_relu_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, relu_, "relu_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -10144,8 +9524,6 @@ def leaky_relu(input, negative_slope=0.01):
         out = py_leaky_relu(input, negative_slope_kind, negative_slope_i, negative_slope_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, leaky_relu, "leaky_relu", "input:tensor negative_slope:scalar", input, negative_slope)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10157,11 +9535,9 @@ def leaky_relu_(input, negative_slope=0.01):
     """
     try:
         negative_slope_kind, negative_slope_i, negative_slope_f = read_scalar(negative_slope)
-        status = py_leaky_relu_(input, negative_slope_kind, negative_slope_i, negative_slope_f)
+        py_leaky_relu_(input, negative_slope_kind, negative_slope_i, negative_slope_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, leaky_relu_, "leaky_relu_", "input:tensor negative_slope:scalar", input, negative_slope)
-    if status:
-        raise fail()
     return input
 
 
@@ -10176,8 +9552,6 @@ def elu(input, alpha=1.0):
         out = py_elu(input, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, elu, "elu", "input:tensor alpha:scalar", input, alpha)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10189,11 +9563,9 @@ def elu_(input, alpha=1.0):
     """
     try:
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        status = py_elu_(input, alpha_kind, alpha_i, alpha_f)
+        py_elu_(input, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, elu_, "elu_", "input:tensor alpha:scalar", input, alpha)
-    if status:
-        raise fail()
     return input
 
 
@@ -10212,8 +9584,6 @@ def softplus(input, beta=1.0, threshold=20.0, *, out=None):
         out = py_softplus(input, beta_kind, beta_i, beta_f, threshold_kind, threshold_i, threshold_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, softplus, "softplus", "input:tensor beta:scalar threshold:scalar", input, beta, threshold)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10225,8 +9595,6 @@ def logsigmoid(input, *, out=None):
         out = py_logsigmoid(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logsigmoid, "logsigmoid", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10236,19 +9604,15 @@ def silu(input):
         out = py_silu(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, silu, "silu", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def silu_(input):
     """In-place version of `silu`."""
     try:
-        status = py_silu_(input)
+        py_silu_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, silu_, "silu_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -10264,8 +9628,6 @@ def gelu(input, *, approximate='none', out=None):
         out = py_gelu(input, APPROXIMATE[approximate])
     except BAD_ARGUMENTS as error:
         return otherwise(error, gelu, "gelu", "input:tensor approximate:enum", input, approximate)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10284,8 +9646,6 @@ def clamp_min(input=MISSING, min=MISSING, *, out=None, **names):
         out = py_clamp_min(input, min_h, min_kind, min_i, min_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, clamp_min, "clamp_min", "input:tensor min:operand", input, min)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10297,11 +9657,9 @@ def clamp_min_(input, min):
     """
     try:
         min_h, min_kind, min_i, min_f = read_operand(min)
-        status = py_clamp_min_(input, min_h, min_kind, min_i, min_f)
+        py_clamp_min_(input, min_h, min_kind, min_i, min_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, clamp_min_, "clamp_min_", "input:tensor min:operand", input, min)
-    if status:
-        raise fail()
     return input
 
 
@@ -10320,8 +9678,6 @@ def clamp_max(input=MISSING, max=MISSING, *, out=None, **names):
         out = py_clamp_max(input, max_h, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, clamp_max, "clamp_max", "input:tensor max:operand", input, max)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10333,11 +9689,9 @@ def clamp_max_(input, max):
     """
     try:
         max_h, max_kind, max_i, max_f = read_operand(max)
-        status = py_clamp_max_(input, max_h, max_kind, max_i, max_f)
+        py_clamp_max_(input, max_h, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, clamp_max_, "clamp_max_", "input:tensor max:operand", input, max)
-    if status:
-        raise fail()
     return input
 
 
@@ -10359,8 +9713,6 @@ def clamp(input=MISSING, min=None, max=None, *, out=None, **names):
         out = py_clamp(input, min_h, min_kind, min_i, min_f, max_h, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, clamp, "clamp", "input:tensor min:operand? max:operand?", input, min, max)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10374,11 +9726,9 @@ def clamp_(input, min=None, max=None):
     try:
         min_h, min_kind, min_i, min_f = read_operand_or_none(min)
         max_h, max_kind, max_i, max_f = read_operand_or_none(max)
-        status = py_clamp_(input, min_h, min_kind, min_i, min_f, max_h, max_kind, max_i, max_f)
+        py_clamp_(input, min_h, min_kind, min_i, min_f, max_h, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, clamp_, "clamp_", "input:tensor min:operand? max:operand?", input, min, max)
-    if status:
-        raise fail()
     return input
 
 
@@ -10403,8 +9753,6 @@ def add(input=MISSING, other=MISSING, third=MISSING, *, alpha=1, out=None, **nam
         if is_plain(input):
             return add(number_like(input, other), other, alpha=alpha)
         return otherwise(error, add, "add", "input:tensor other:operand alpha:scalar", input, other, alpha)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10422,11 +9770,9 @@ def add_(input=MISSING, other=MISSING, third=MISSING, *, alpha=1, **names):
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        status = py_add_(input, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
+        py_add_(input, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, add_, "add_", "input:tensor other:operand alpha:scalar", input, other, alpha)
-    if status:
-        raise fail()
     return input
 
 
@@ -10451,8 +9797,6 @@ def sub(input=MISSING, other=MISSING, third=MISSING, *, alpha=1, out=None, **nam
         if is_plain(input):
             return sub(number_like(input, other), other, alpha=alpha)
         return otherwise(error, sub, "sub", "input:tensor other:operand alpha:scalar", input, other, alpha)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10470,11 +9814,9 @@ def sub_(input=MISSING, other=MISSING, third=MISSING, *, alpha=1, **names):
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        status = py_sub_(input, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
+        py_sub_(input, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sub_, "sub_", "input:tensor other:operand alpha:scalar", input, other, alpha)
-    if status:
-        raise fail()
     return input
 
 
@@ -10497,8 +9839,6 @@ def rsub(input=MISSING, other=MISSING, third=MISSING, *, alpha=1, out=None, **na
         out = py_rsub(input, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rsub, "rsub", "input:tensor other:operand alpha:scalar", input, other, alpha)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10519,8 +9859,6 @@ def mul(input=MISSING, other=MISSING, *, out=None, **names):
         if is_plain(input):
             return mul(number_like(input, other), other)
         return otherwise(error, mul, "mul", "input:tensor other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10534,11 +9872,9 @@ def mul_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(mul_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_mul_(input, other_h, other_kind, other_i, other_f)
+        py_mul_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, mul_, "mul_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -10559,8 +9895,6 @@ def true_divide(input=MISSING, other=MISSING, *, out=None, **names):
         if is_plain(input):
             return true_divide(number_like(input, other), other)
         return otherwise(error, true_divide, "true_divide", "input:tensor other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10574,11 +9908,9 @@ def true_divide_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(true_divide_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_true_divide_(input, other_h, other_kind, other_i, other_f)
+        py_true_divide_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, true_divide_, "true_divide_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -10601,8 +9933,6 @@ def div(input=MISSING, other=MISSING, *, rounding_mode=None, out=None, **names):
         if is_plain(input):
             return div(number_like(input, other), other, rounding_mode=rounding_mode)
         return otherwise(error, div, "div", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10618,11 +9948,9 @@ def div_(input=MISSING, other=MISSING, *, rounding_mode=None, **names):
         input, other, = by_own_names(div_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_div_(input, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
+        py_div_(input, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
     except BAD_ARGUMENTS as error:
         return otherwise(error, div_, "div_", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode)
-    if status:
-        raise fail()
     return input
 
 
@@ -10643,8 +9971,6 @@ def floor_divide(input=MISSING, other=MISSING, *, out=None, **names):
         if is_plain(input):
             return floor_divide(number_like(input, other), other)
         return otherwise(error, floor_divide, "floor_divide", "input:tensor other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10658,11 +9984,9 @@ def floor_divide_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(floor_divide_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_floor_divide_(input, other_h, other_kind, other_i, other_f)
+        py_floor_divide_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, floor_divide_, "floor_divide_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -10683,8 +10007,6 @@ def remainder(input=MISSING, other=MISSING, *, out=None, **names):
         if is_plain(input) and isinstance(other, TensorBase):
             return remainder(number_like(input, other), other)
         return otherwise(error, remainder, "remainder", "input:tensor other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10698,11 +10020,9 @@ def remainder_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(remainder_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_remainder_(input, other_h, other_kind, other_i, other_f)
+        py_remainder_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, remainder_, "remainder_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -10722,8 +10042,6 @@ def pow(input=MISSING, exponent=MISSING, *, out=None, **names):
         out = py_pow(input_h, input_kind, input_i, input_f, exponent_h, exponent_kind, exponent_i, exponent_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, pow, "pow", "input:operand exponent:operand", input, exponent)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10735,11 +10053,9 @@ def pow_(input, exponent):
     """
     try:
         exponent_h, exponent_kind, exponent_i, exponent_f = read_operand(exponent)
-        status = py_pow_(input, exponent_h, exponent_kind, exponent_i, exponent_f)
+        py_pow_(input, exponent_h, exponent_kind, exponent_i, exponent_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, pow_, "pow_", "input:tensor exponent:operand", input, exponent)
-    if status:
-        raise fail()
     return input
 
 
@@ -10757,8 +10073,6 @@ def maximum(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_maximum(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, maximum, "maximum", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10776,8 +10090,6 @@ def minimum(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_minimum(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, minimum, "minimum", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10792,8 +10104,6 @@ def hardtanh(input, min_val=-1.0, max_val=1.0):
         out = py_hardtanh(input, min_val, max_val)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hardtanh, "hardtanh", "input:tensor min_val:f64 max_val:f64", input, min_val, max_val)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10805,11 +10115,9 @@ def hardtanh_(input, min_val=-1.0, max_val=1.0):
         max_val: The upper bound.
     """
     try:
-        status = py_hardtanh_(input, min_val, max_val)
+        py_hardtanh_(input, min_val, max_val)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hardtanh_, "hardtanh_", "input:tensor min_val:f64 max_val:f64", input, min_val, max_val)
-    if status:
-        raise fail()
     return input
 
 
@@ -10819,19 +10127,15 @@ def relu6(input):
         out = py_relu6(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, relu6, "relu6", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def relu6_(input):
     """In-place version of `relu6`."""
     try:
-        status = py_relu6_(input)
+        py_relu6_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, relu6_, "relu6_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -10841,19 +10145,15 @@ def hardsigmoid(input):
         out = py_hardsigmoid(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hardsigmoid, "hardsigmoid", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def hardsigmoid_(input):
     """In-place version of `hardsigmoid`."""
     try:
-        status = py_hardsigmoid_(input)
+        py_hardsigmoid_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hardsigmoid_, "hardsigmoid_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -10863,19 +10163,15 @@ def hardswish(input):
         out = py_hardswish(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hardswish, "hardswish", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def hardswish_(input):
     """In-place version of `hardswish`."""
     try:
-        status = py_hardswish_(input)
+        py_hardswish_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hardswish_, "hardswish_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -10894,8 +10190,6 @@ def hardshrink(input=MISSING, lambd=0.5, *, out=None, **names):
         out = py_hardshrink(input, lambd_kind, lambd_i, lambd_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hardshrink, "hardshrink", "input:tensor lambd:scalar", input, lambd)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10911,8 +10205,6 @@ def softshrink(input, lambd=0.5, *, out=None):
         out = py_softshrink(input, lambd)
     except BAD_ARGUMENTS as error:
         return otherwise(error, softshrink, "softshrink", "input:tensor lambd:f64", input, lambd)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10922,8 +10214,6 @@ def tanhshrink(input):
         out = py_tanhshrink(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tanhshrink, "tanhshrink", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10944,8 +10234,6 @@ def threshold(input=MISSING, threshold=MISSING, value=MISSING, *, out=None, **na
         out = py_threshold(input, threshold_kind, threshold_i, threshold_f, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, _threshold, "threshold", "input:tensor threshold:scalar value:scalar", input, threshold, value)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10962,11 +10250,9 @@ def threshold_(input, threshold, value):
     try:
         threshold_kind, threshold_i, threshold_f = read_scalar(threshold)
         value_kind, value_i, value_f = read_scalar(value)
-        status = py_threshold_(input, threshold_kind, threshold_i, threshold_f, value_kind, value_i, value_f)
+        py_threshold_(input, threshold_kind, threshold_i, threshold_f, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, threshold_, "threshold_", "input:tensor threshold:scalar value:scalar", input, threshold, value)
-    if status:
-        raise fail()
     return input
 
 
@@ -10976,8 +10262,6 @@ def softsign(input):
         out = py_softsign(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, softsign, "softsign", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -10991,19 +10275,15 @@ def selu(input=MISSING, *, out=None, **names):
         out = py_selu(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, selu, "selu", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def selu_(input):
     """In-place version of `selu`."""
     try:
-        status = py_selu_(input)
+        py_selu_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, selu_, "selu_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -11021,8 +10301,6 @@ def celu(input=MISSING, alpha=1.0, *, out=None, **names):
         out = py_celu(input, alpha)
     except BAD_ARGUMENTS as error:
         return otherwise(error, celu, "celu", "input:tensor alpha:f64", input, alpha)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11033,11 +10311,9 @@ def celu_(input, alpha=1.0):
         alpha: The value that large negative inputs approach, negated.
     """
     try:
-        status = py_celu_(input, alpha)
+        py_celu_(input, alpha)
     except BAD_ARGUMENTS as error:
         return otherwise(error, celu_, "celu_", "input:tensor alpha:f64", input, alpha)
-    if status:
-        raise fail()
     return input
 
 
@@ -11047,19 +10323,15 @@ def mish(input):
         out = py_mish(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, mish, "mish", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def mish_(input):
     """In-place version of `mish`."""
     try:
-        status = py_mish_(input)
+        py_mish_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, mish_, "mish_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -11073,8 +10345,6 @@ def glu(input, dim=-1):
         out = py_glu(input, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, glu, "glu", "input:tensor dim:i64", input, dim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11093,8 +10363,6 @@ def prelu(input=MISSING, weight=MISSING, *, out=None, **names):
         out = py_prelu(input, weight)
     except BAD_ARGUMENTS as error:
         return otherwise(error, prelu, "prelu", "input:tensor weight:tensor", input, weight)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11109,8 +10377,6 @@ def softmin(input, dim, *, dtype=None):
         out = py_softmin(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, softmin, "softmin", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11129,8 +10395,6 @@ def eq(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_eq(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, eq, "eq", "input:tensor other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11144,11 +10408,9 @@ def eq_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(eq_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_eq_(input, other_h, other_kind, other_i, other_f)
+        py_eq_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, eq_, "eq_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -11167,8 +10429,6 @@ def ne(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_ne(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ne, "ne", "input:tensor other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11182,11 +10442,9 @@ def ne_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(ne_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_ne_(input, other_h, other_kind, other_i, other_f)
+        py_ne_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ne_, "ne_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -11205,8 +10463,6 @@ def lt(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_lt(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lt, "lt", "input:tensor other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11220,11 +10476,9 @@ def lt_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(lt_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_lt_(input, other_h, other_kind, other_i, other_f)
+        py_lt_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lt_, "lt_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -11243,8 +10497,6 @@ def le(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_le(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, le, "le", "input:tensor other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11258,11 +10510,9 @@ def le_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(le_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_le_(input, other_h, other_kind, other_i, other_f)
+        py_le_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, le_, "le_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -11281,8 +10531,6 @@ def gt(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_gt(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gt, "gt", "input:tensor other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11296,11 +10544,9 @@ def gt_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(gt_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_gt_(input, other_h, other_kind, other_i, other_f)
+        py_gt_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gt_, "gt_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -11319,8 +10565,6 @@ def ge(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_ge(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ge, "ge", "input:tensor other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11334,11 +10578,9 @@ def ge_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(ge_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_ge_(input, other_h, other_kind, other_i, other_f)
+        py_ge_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ge_, "ge_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -11352,8 +10594,6 @@ def isnan(input=MISSING, *, out=None, **names):
         out = py_isnan(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isnan, "isnan", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11367,8 +10607,6 @@ def isinf(input=MISSING, *, out=None, **names):
         out = py_isinf(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isinf, "isinf", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11382,8 +10620,6 @@ def isfinite(input=MISSING, *, out=None, **names):
         out = py_isfinite(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isfinite, "isfinite", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11397,19 +10633,15 @@ def logical_not(input=MISSING, *, out=None, **names):
         out = py_logical_not(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logical_not, "logical_not", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def logical_not_(input):
     """In-place version of `logical_not`."""
     try:
-        status = py_logical_not_(input)
+        py_logical_not_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logical_not_, "logical_not_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -11427,8 +10659,6 @@ def logical_and(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_logical_and(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logical_and, "logical_and", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11441,11 +10671,9 @@ def logical_and_(input=MISSING, other=MISSING, **names):
     if names:
         input, other, = by_own_names(logical_and_, names, input=input, other=other)
     try:
-        status = py_logical_and_(input, other)
+        py_logical_and_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logical_and_, "logical_and_", "input:tensor other:tensor", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -11463,8 +10691,6 @@ def logical_or(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_logical_or(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logical_or, "logical_or", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11477,11 +10703,9 @@ def logical_or_(input=MISSING, other=MISSING, **names):
     if names:
         input, other, = by_own_names(logical_or_, names, input=input, other=other)
     try:
-        status = py_logical_or_(input, other)
+        py_logical_or_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logical_or_, "logical_or_", "input:tensor other:tensor", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -11499,8 +10723,6 @@ def logical_xor(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_logical_xor(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logical_xor, "logical_xor", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11513,11 +10735,9 @@ def logical_xor_(input=MISSING, other=MISSING, **names):
     if names:
         input, other, = by_own_names(logical_xor_, names, input=input, other=other)
     try:
-        status = py_logical_xor_(input, other)
+        py_logical_xor_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logical_xor_, "logical_xor_", "input:tensor other:tensor", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -11538,8 +10758,6 @@ def bitwise_and(input=MISSING, other=MISSING, *, out=None, **names):
         if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_and(number_like(input, other), other)
         return otherwise(error, bitwise_and, "bitwise_and", "input:tensor other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11553,11 +10771,9 @@ def bitwise_and_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(bitwise_and_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_bitwise_and_(input, other_h, other_kind, other_i, other_f)
+        py_bitwise_and_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bitwise_and_, "bitwise_and_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -11578,8 +10794,6 @@ def bitwise_or(input=MISSING, other=MISSING, *, out=None, **names):
         if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_or(number_like(input, other), other)
         return otherwise(error, bitwise_or, "bitwise_or", "input:tensor other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11593,11 +10807,9 @@ def bitwise_or_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(bitwise_or_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_bitwise_or_(input, other_h, other_kind, other_i, other_f)
+        py_bitwise_or_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bitwise_or_, "bitwise_or_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -11618,8 +10830,6 @@ def bitwise_xor(input=MISSING, other=MISSING, *, out=None, **names):
         if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_xor(number_like(input, other), other)
         return otherwise(error, bitwise_xor, "bitwise_xor", "input:tensor other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11633,11 +10843,9 @@ def bitwise_xor_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(bitwise_xor_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_bitwise_xor_(input, other_h, other_kind, other_i, other_f)
+        py_bitwise_xor_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bitwise_xor_, "bitwise_xor_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -11659,8 +10867,6 @@ def bitwise_left_shift(input=MISSING, other=MISSING, *, out=None, **names):
         if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_left_shift(number_like(input, other), other)
         return otherwise(error, bitwise_left_shift, "bitwise_left_shift", "input:tensor other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11674,11 +10880,9 @@ def bitwise_left_shift_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(bitwise_left_shift_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_bitwise_left_shift_(input, other_h, other_kind, other_i, other_f)
+        py_bitwise_left_shift_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bitwise_left_shift_, "bitwise_left_shift_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -11700,8 +10904,6 @@ def bitwise_right_shift(input=MISSING, other=MISSING, *, out=None, **names):
         if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_right_shift(number_like(input, other), other)
         return otherwise(error, bitwise_right_shift, "bitwise_right_shift", "input:tensor other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11715,11 +10917,9 @@ def bitwise_right_shift_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(bitwise_right_shift_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_bitwise_right_shift_(input, other_h, other_kind, other_i, other_f)
+        py_bitwise_right_shift_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bitwise_right_shift_, "bitwise_right_shift_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -11733,8 +10933,6 @@ def bitwise_not(input=MISSING, *, out=None, **names):
         out = py_bitwise_not(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bitwise_not, "bitwise_not", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11755,8 +10953,6 @@ def where(condition, input=MISSING, other=MISSING, *, out=None, **names):
         out = py_where(condition, input_h, input_kind, input_i, input_f, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, where, "where", "condition:tensor input:operand other:operand", condition, input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11776,8 +10972,6 @@ def masked_fill(input=MISSING, mask=MISSING, value=MISSING, *, out=None, **names
         out = py_masked_fill(input, mask, value_h, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, masked_fill, "masked_fill", "input:tensor mask:tensor value:operand", input, mask, value)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -11790,11 +10984,9 @@ def masked_fill_(input, mask, value):
     """
     try:
         value_h, value_kind, value_i, value_f = read_operand(value)
-        status = py_masked_fill_(input, mask, value_h, value_kind, value_i, value_f)
+        py_masked_fill_(input, mask, value_h, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, masked_fill_, "masked_fill_", "input:tensor mask:tensor value:operand", input, mask, value)
-    if status:
-        raise fail()
     return input
 
 
@@ -11808,19 +11000,15 @@ def tan(input=MISSING, *, out=None, **names):
         out = py_tan(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tan, "tan", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def tan_(input):
     """In-place version of `tan`."""
     try:
-        status = py_tan_(input)
+        py_tan_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tan_, "tan_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -11834,19 +11022,15 @@ def asin(input=MISSING, *, out=None, **names):
         out = py_asin(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, asin, "asin", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def asin_(input):
     """In-place version of `asin`."""
     try:
-        status = py_asin_(input)
+        py_asin_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, asin_, "asin_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -11860,19 +11044,15 @@ def acos(input=MISSING, *, out=None, **names):
         out = py_acos(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, acos, "acos", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def acos_(input):
     """In-place version of `acos`."""
     try:
-        status = py_acos_(input)
+        py_acos_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, acos_, "acos_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -11886,19 +11066,15 @@ def atan(input=MISSING, *, out=None, **names):
         out = py_atan(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, atan, "atan", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def atan_(input):
     """In-place version of `atan`."""
     try:
-        status = py_atan_(input)
+        py_atan_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, atan_, "atan_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -11912,19 +11088,15 @@ def sinh(input=MISSING, *, out=None, **names):
         out = py_sinh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sinh, "sinh", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def sinh_(input):
     """In-place version of `sinh`."""
     try:
-        status = py_sinh_(input)
+        py_sinh_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sinh_, "sinh_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -11938,19 +11110,15 @@ def cosh(input=MISSING, *, out=None, **names):
         out = py_cosh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cosh, "cosh", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def cosh_(input):
     """In-place version of `cosh`."""
     try:
-        status = py_cosh_(input)
+        py_cosh_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cosh_, "cosh_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -11964,19 +11132,15 @@ def asinh(input=MISSING, *, out=None, **names):
         out = py_asinh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, asinh, "asinh", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def asinh_(input):
     """In-place version of `asinh`."""
     try:
-        status = py_asinh_(input)
+        py_asinh_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, asinh_, "asinh_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -11990,19 +11154,15 @@ def acosh(input=MISSING, *, out=None, **names):
         out = py_acosh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, acosh, "acosh", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def acosh_(input):
     """In-place version of `acosh`."""
     try:
-        status = py_acosh_(input)
+        py_acosh_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, acosh_, "acosh_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -12016,19 +11176,15 @@ def atanh(input=MISSING, *, out=None, **names):
         out = py_atanh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, atanh, "atanh", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def atanh_(input):
     """In-place version of `atanh`."""
     try:
-        status = py_atanh_(input)
+        py_atanh_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, atanh_, "atanh_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -12046,8 +11202,6 @@ def atan2(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_atan2(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, atan2, "atan2", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12060,11 +11214,9 @@ def atan2_(input=MISSING, other=MISSING, **names):
     if names:
         input, other, = by_own_names(atan2_, names, input=input, other=other)
     try:
-        status = py_atan2_(input, other)
+        py_atan2_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, atan2_, "atan2_", "input:tensor other:tensor", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -12082,8 +11234,6 @@ def hypot(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_hypot(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hypot, "hypot", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12096,11 +11246,9 @@ def hypot_(input=MISSING, other=MISSING, **names):
     if names:
         input, other, = by_own_names(hypot_, names, input=input, other=other)
     try:
-        status = py_hypot_(input, other)
+        py_hypot_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hypot_, "hypot_", "input:tensor other:tensor", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -12114,19 +11262,15 @@ def sinc(input=MISSING, *, out=None, **names):
         out = py_sinc(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sinc, "sinc", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def sinc_(input):
     """In-place version of `sinc`."""
     try:
-        status = py_sinc_(input)
+        py_sinc_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sinc_, "sinc_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -12140,19 +11284,15 @@ def deg2rad(input=MISSING, *, out=None, **names):
         out = py_deg2rad(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, deg2rad, "deg2rad", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def deg2rad_(input):
     """In-place version of `deg2rad`."""
     try:
-        status = py_deg2rad_(input)
+        py_deg2rad_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, deg2rad_, "deg2rad_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -12166,19 +11306,15 @@ def rad2deg(input=MISSING, *, out=None, **names):
         out = py_rad2deg(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rad2deg, "rad2deg", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def rad2deg_(input):
     """In-place version of `rad2deg`."""
     try:
-        status = py_rad2deg_(input)
+        py_rad2deg_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rad2deg_, "rad2deg_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -12192,19 +11328,15 @@ def expm1(input=MISSING, *, out=None, **names):
         out = py_expm1(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, expm1, "expm1", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def expm1_(input):
     """In-place version of `expm1`."""
     try:
-        status = py_expm1_(input)
+        py_expm1_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, expm1_, "expm1_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -12218,19 +11350,15 @@ def exp2(input=MISSING, *, out=None, **names):
         out = py_exp2(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, exp2, "exp2", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def exp2_(input):
     """In-place version of `exp2`."""
     try:
-        status = py_exp2_(input)
+        py_exp2_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, exp2_, "exp2_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -12244,19 +11372,15 @@ def log2(input=MISSING, *, out=None, **names):
         out = py_log2(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log2, "log2", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def log2_(input):
     """In-place version of `log2`."""
     try:
-        status = py_log2_(input)
+        py_log2_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log2_, "log2_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -12270,19 +11394,15 @@ def log10(input=MISSING, *, out=None, **names):
         out = py_log10(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log10, "log10", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def log10_(input):
     """In-place version of `log10`."""
     try:
-        status = py_log10_(input)
+        py_log10_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log10_, "log10_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -12300,8 +11420,6 @@ def logit(input=MISSING, eps=None, *, out=None, **names):
         out = py_logit(input, eps is not None, 0.0 if eps is None else eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logit, "logit", "input:tensor eps:f64?", input, eps)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12312,11 +11430,9 @@ def logit_(input, eps=None):
         eps: If given, the input is limited to [eps, 1 - eps].
     """
     try:
-        status = py_logit_(input, eps is not None, 0.0 if eps is None else eps)
+        py_logit_(input, eps is not None, 0.0 if eps is None else eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logit_, "logit_", "input:tensor eps:f64?", input, eps)
-    if status:
-        raise fail()
     return input
 
 
@@ -12336,8 +11452,6 @@ def xlogy(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_xlogy(input_h, input_kind, input_i, input_f, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, xlogy, "xlogy", "input:operand other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12351,11 +11465,9 @@ def xlogy_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(xlogy_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_xlogy_(input, other_h, other_kind, other_i, other_f)
+        py_xlogy_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, xlogy_, "xlogy_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -12373,8 +11485,6 @@ def logaddexp(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_logaddexp(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logaddexp, "logaddexp", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12392,8 +11502,6 @@ def logaddexp2(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_logaddexp2(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logaddexp2, "logaddexp2", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12413,8 +11521,6 @@ def float_power(input=MISSING, exponent=MISSING, *, out=None, **names):
         out = py_float_power(input_h, input_kind, input_i, input_f, exponent_h, exponent_kind, exponent_i, exponent_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, float_power, "float_power", "input:operand exponent:operand", input, exponent)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12426,11 +11532,9 @@ def float_power_(input, exponent):
     """
     try:
         exponent_h, exponent_kind, exponent_i, exponent_f = read_operand(exponent)
-        status = py_float_power_(input, exponent_h, exponent_kind, exponent_i, exponent_f)
+        py_float_power_(input, exponent_h, exponent_kind, exponent_i, exponent_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, float_power_, "float_power_", "input:tensor exponent:operand", input, exponent)
-    if status:
-        raise fail()
     return input
 
 
@@ -12448,8 +11552,6 @@ def ldexp(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_ldexp(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ldexp, "ldexp", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12462,11 +11564,9 @@ def ldexp_(input=MISSING, other=MISSING, **names):
     if names:
         input, other, = by_own_names(ldexp_, names, input=input, other=other)
     try:
-        status = py_ldexp_(input, other)
+        py_ldexp_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ldexp_, "ldexp_", "input:tensor other:tensor", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -12480,19 +11580,15 @@ def frac(input=MISSING, *, out=None, **names):
         out = py_frac(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, frac, "frac", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def frac_(input):
     """In-place version of `frac`."""
     try:
-        status = py_frac_(input)
+        py_frac_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, frac_, "frac_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -12509,8 +11605,6 @@ def round_decimals(input=MISSING, *, decimals, **names):
         out = py_round_decimals(input, decimals)
     except BAD_ARGUMENTS as error:
         return otherwise(error, round_decimals, "round", "input:tensor decimals:i64", input, decimals)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12522,11 +11616,9 @@ def round_decimals_(input, *, decimals):
             before it.
     """
     try:
-        status = py_round_decimals_(input, decimals)
+        py_round_decimals_(input, decimals)
     except BAD_ARGUMENTS as error:
         return otherwise(error, round_decimals_, "round_", "input:tensor decimals:i64", input, decimals)
-    if status:
-        raise fail()
     return input
 
 
@@ -12551,8 +11643,6 @@ def signbit(input=MISSING, *, out=None, **names):
         out = py_signbit(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, signbit, "signbit", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12571,8 +11661,6 @@ def copysign(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_copysign(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, copysign, "copysign", "input:tensor other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12586,11 +11674,9 @@ def copysign_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(copysign_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_copysign_(input, other_h, other_kind, other_i, other_f)
+        py_copysign_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, copysign_, "copysign_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -12609,8 +11695,6 @@ def fmod(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_fmod(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fmod, "fmod", "input:tensor other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12624,11 +11708,9 @@ def fmod_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(fmod_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_fmod_(input, other_h, other_kind, other_i, other_f)
+        py_fmod_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fmod_, "fmod_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -12646,8 +11728,6 @@ def gcd(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_gcd(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gcd, "gcd", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12660,11 +11740,9 @@ def gcd_(input=MISSING, other=MISSING, **names):
     if names:
         input, other, = by_own_names(gcd_, names, input=input, other=other)
     try:
-        status = py_gcd_(input, other)
+        py_gcd_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gcd_, "gcd_", "input:tensor other:tensor", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -12682,8 +11760,6 @@ def lcm(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_lcm(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lcm, "lcm", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12696,11 +11772,9 @@ def lcm_(input=MISSING, other=MISSING, **names):
     if names:
         input, other, = by_own_names(lcm_, names, input=input, other=other)
     try:
-        status = py_lcm_(input, other)
+        py_lcm_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lcm_, "lcm_", "input:tensor other:tensor", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -12718,8 +11792,6 @@ def heaviside(input=MISSING, values=MISSING, *, out=None, **names):
         out = py_heaviside(input, values)
     except BAD_ARGUMENTS as error:
         return otherwise(error, heaviside, "heaviside", "input:tensor values:tensor", input, values)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12730,11 +11802,9 @@ def heaviside_(input, values):
         values: The values at 0.
     """
     try:
-        status = py_heaviside_(input, values)
+        py_heaviside_(input, values)
     except BAD_ARGUMENTS as error:
         return otherwise(error, heaviside_, "heaviside_", "input:tensor values:tensor", input, values)
-    if status:
-        raise fail()
     return input
 
 
@@ -12752,8 +11822,6 @@ def fmax(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_fmax(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fmax, "fmax", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12771,8 +11839,6 @@ def fmin(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_fmin(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fmin, "fmin", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12792,8 +11858,6 @@ def nan_to_num(input=MISSING, nan=None, posinf=None, neginf=None, *, out=None, *
         out = py_nan_to_num(input, nan is not None, 0.0 if nan is None else nan, posinf is not None, 0.0 if posinf is None else posinf, neginf is not None, 0.0 if neginf is None else neginf)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nan_to_num, "nan_to_num", "input:tensor nan:f64? posinf:f64? neginf:f64?", input, nan, posinf, neginf)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12806,11 +11870,9 @@ def nan_to_num_(input, nan=None, posinf=None, neginf=None):
         neginf: What -infinity becomes; absent means the dtype's lowest number.
     """
     try:
-        status = py_nan_to_num_(input, nan is not None, 0.0 if nan is None else nan, posinf is not None, 0.0 if posinf is None else posinf, neginf is not None, 0.0 if neginf is None else neginf)
+        py_nan_to_num_(input, nan is not None, 0.0 if nan is None else nan, posinf is not None, 0.0 if posinf is None else posinf, neginf is not None, 0.0 if neginf is None else neginf)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nan_to_num_, "nan_to_num_", "input:tensor nan:f64? posinf:f64? neginf:f64?", input, nan, posinf, neginf)
-    if status:
-        raise fail()
     return input
 
 
@@ -12824,8 +11886,6 @@ def isposinf(input=MISSING, *, out=None, **names):
         out = py_isposinf(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isposinf, "isposinf", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12839,8 +11899,6 @@ def isneginf(input=MISSING, *, out=None, **names):
         out = py_isneginf(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isneginf, "isneginf", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12854,8 +11912,6 @@ def isreal(input=MISSING, *, out=None, **names):
         out = py_isreal(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isreal, "isreal", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12875,8 +11931,6 @@ def lerp(input=MISSING, end=MISSING, weight=MISSING, *, out=None, **names):
         out = py_lerp(input, end, weight_h, weight_kind, weight_i, weight_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lerp, "lerp", "input:tensor end:tensor weight:operand", input, end, weight)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12889,11 +11943,9 @@ def lerp_(input, end, weight):
     """
     try:
         weight_h, weight_kind, weight_i, weight_f = read_operand(weight)
-        status = py_lerp_(input, end, weight_h, weight_kind, weight_i, weight_f)
+        py_lerp_(input, end, weight_h, weight_kind, weight_i, weight_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lerp_, "lerp_", "input:tensor end:tensor weight:operand", input, end, weight)
-    if status:
-        raise fail()
     return input
 
 
@@ -12914,8 +11966,6 @@ def addcmul(input=MISSING, tensor1=MISSING, tensor2=MISSING, *, value=1, out=Non
         out = py_addcmul(input, tensor1, tensor2, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addcmul, "addcmul", "input:tensor tensor1:tensor tensor2:tensor value:scalar", input, tensor1, tensor2, value)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12929,11 +11979,9 @@ def addcmul_(input, tensor1, tensor2, *, value=1):
     """
     try:
         value_kind, value_i, value_f = read_scalar(value)
-        status = py_addcmul_(input, tensor1, tensor2, value_kind, value_i, value_f)
+        py_addcmul_(input, tensor1, tensor2, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addcmul_, "addcmul_", "input:tensor tensor1:tensor tensor2:tensor value:scalar", input, tensor1, tensor2, value)
-    if status:
-        raise fail()
     return input
 
 
@@ -12954,8 +12002,6 @@ def addcdiv(input=MISSING, tensor1=MISSING, tensor2=MISSING, *, value=1, out=Non
         out = py_addcdiv(input, tensor1, tensor2, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addcdiv, "addcdiv", "input:tensor tensor1:tensor tensor2:tensor value:scalar", input, tensor1, tensor2, value)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -12969,11 +12015,9 @@ def addcdiv_(input, tensor1, tensor2, *, value=1):
     """
     try:
         value_kind, value_i, value_f = read_scalar(value)
-        status = py_addcdiv_(input, tensor1, tensor2, value_kind, value_i, value_f)
+        py_addcdiv_(input, tensor1, tensor2, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addcdiv_, "addcdiv_", "input:tensor tensor1:tensor tensor2:tensor value:scalar", input, tensor1, tensor2, value)
-    if status:
-        raise fail()
     return input
 
 
@@ -13000,8 +12044,6 @@ def max_pool1d(input=MISSING, kernel_size=MISSING, stride=None, padding=0, dilat
         out = py_max_pool1d(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_pool1d, "max_pool1d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -13026,11 +12068,9 @@ def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation
         padding_c = int_list(padding, 1)
         dilation_c = int_list(dilation, 1)
         out = ffi_new("int64_t[2]")
-        status = py_max_pool1d_with_indices(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode, out)
+        py_max_pool1d_with_indices(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_pool1d_with_indices, "max_pool1d_with_indices", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
-    if status:
-        raise fail()
     return wrap(out[0]), wrap(out[1])
 
 
@@ -13056,8 +12096,6 @@ def avg_pool1d(input=MISSING, kernel_size=MISSING, stride=None, padding=0, ceil_
         out = py_avg_pool1d(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, avg_pool1d, "avg_pool1d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool", input, kernel_size, stride, padding, ceil_mode, count_include_pad)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -13084,8 +12122,6 @@ def max_pool2d(input=MISSING, kernel_size=MISSING, stride=None, padding=0, dilat
         out = py_max_pool2d(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_pool2d, "max_pool2d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -13110,11 +12146,9 @@ def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation
         padding_c = int_list(padding, 2)
         dilation_c = int_list(dilation, 2)
         out = ffi_new("int64_t[2]")
-        status = py_max_pool2d_with_indices(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode, out)
+        py_max_pool2d_with_indices(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_pool2d_with_indices, "max_pool2d_with_indices", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
-    if status:
-        raise fail()
     return wrap(out[0]), wrap(out[1])
 
 
@@ -13139,8 +12173,6 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
         out = py_avg_pool2d(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
     except BAD_ARGUMENTS as error:
         return otherwise(error, avg_pool2d, "avg_pool2d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool divisor_override:i64?", input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -13167,8 +12199,6 @@ def max_pool3d(input=MISSING, kernel_size=MISSING, stride=None, padding=0, dilat
         out = py_max_pool3d(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_pool3d, "max_pool3d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -13193,11 +12223,9 @@ def max_pool3d_with_indices(input, kernel_size, stride=None, padding=0, dilation
         padding_c = int_list(padding, 3)
         dilation_c = int_list(dilation, 3)
         out = ffi_new("int64_t[2]")
-        status = py_max_pool3d_with_indices(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode, out)
+        py_max_pool3d_with_indices(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_pool3d_with_indices, "max_pool3d_with_indices", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
-    if status:
-        raise fail()
     return wrap(out[0]), wrap(out[1])
 
 
@@ -13222,8 +12250,6 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
         out = py_avg_pool3d(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
     except BAD_ARGUMENTS as error:
         return otherwise(error, avg_pool3d, "avg_pool3d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool divisor_override:i64?", input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -13243,8 +12269,6 @@ def adaptive_avg_pool1d(input=MISSING, output_size=MISSING, *, out=None, **names
         out = py_adaptive_avg_pool1d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_avg_pool1d, "adaptive_avg_pool1d", "input:tensor output_size:i64[1]", input, output_size)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -13259,8 +12283,6 @@ def adaptive_max_pool1d(input, output_size):
         out = py_adaptive_max_pool1d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_max_pool1d, "adaptive_max_pool1d", "input:tensor output_size:i64[1]", input, output_size)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -13274,11 +12296,9 @@ def adaptive_max_pool1d_with_indices(input, output_size):
     try:
         output_size_c = int_list(output_size, 1)
         out = ffi_new("int64_t[2]")
-        status = py_adaptive_max_pool1d_with_indices(input, output_size_c, len(output_size_c), out)
+        py_adaptive_max_pool1d_with_indices(input, output_size_c, len(output_size_c), out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_max_pool1d_with_indices, "adaptive_max_pool1d_with_indices", "input:tensor output_size:i64[1]", input, output_size)
-    if status:
-        raise fail()
     return wrap(out[0]), wrap(out[1])
 
 
@@ -13297,8 +12317,6 @@ def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
         out = py_lp_pool1d(input, norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lp_pool1d, "lp_pool1d", "input:tensor norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -13321,8 +12339,6 @@ def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_siz
         out = py_max_unpool1d(input, indices, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), output_size_c, output_size_c_n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_unpool1d, "max_unpool1d", "input:tensor indices:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -13338,8 +12354,6 @@ def adaptive_avg_pool2d(input, output_size):
         out = py_adaptive_avg_pool2d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_avg_pool2d, "adaptive_avg_pool2d", "input:tensor output_size:i64[1]", input, output_size)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -13354,8 +12368,6 @@ def adaptive_max_pool2d(input, output_size):
         out = py_adaptive_max_pool2d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_max_pool2d, "adaptive_max_pool2d", "input:tensor output_size:i64[1]", input, output_size)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -13369,11 +12381,9 @@ def adaptive_max_pool2d_with_indices(input, output_size):
     try:
         output_size_c = int_list(output_size, 2)
         out = ffi_new("int64_t[2]")
-        status = py_adaptive_max_pool2d_with_indices(input, output_size_c, len(output_size_c), out)
+        py_adaptive_max_pool2d_with_indices(input, output_size_c, len(output_size_c), out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_max_pool2d_with_indices, "adaptive_max_pool2d_with_indices", "input:tensor output_size:i64[1]", input, output_size)
-    if status:
-        raise fail()
     return wrap(out[0]), wrap(out[1])
 
 
@@ -13392,8 +12402,6 @@ def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
         out = py_lp_pool2d(input, norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lp_pool2d, "lp_pool2d", "input:tensor norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -13416,8 +12424,6 @@ def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_siz
         out = py_max_unpool2d(input, indices, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), output_size_c, output_size_c_n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_unpool2d, "max_unpool2d", "input:tensor indices:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -13433,8 +12439,6 @@ def adaptive_avg_pool3d(input, output_size):
         out = py_adaptive_avg_pool3d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_avg_pool3d, "adaptive_avg_pool3d", "input:tensor output_size:i64[1]", input, output_size)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -13449,8 +12453,6 @@ def adaptive_max_pool3d(input, output_size):
         out = py_adaptive_max_pool3d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_max_pool3d, "adaptive_max_pool3d", "input:tensor output_size:i64[1]", input, output_size)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -13464,11 +12466,9 @@ def adaptive_max_pool3d_with_indices(input, output_size):
     try:
         output_size_c = int_list(output_size, 3)
         out = ffi_new("int64_t[2]")
-        status = py_adaptive_max_pool3d_with_indices(input, output_size_c, len(output_size_c), out)
+        py_adaptive_max_pool3d_with_indices(input, output_size_c, len(output_size_c), out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_max_pool3d_with_indices, "adaptive_max_pool3d_with_indices", "input:tensor output_size:i64[1]", input, output_size)
-    if status:
-        raise fail()
     return wrap(out[0]), wrap(out[1])
 
 
@@ -13487,8 +12487,6 @@ def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
         out = py_lp_pool3d(input, norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lp_pool3d, "lp_pool3d", "input:tensor norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -13511,8 +12509,6 @@ def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_siz
         out = py_max_unpool3d(input, indices, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), output_size_c, output_size_c_n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_unpool3d, "max_unpool3d", "input:tensor indices:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -13536,8 +12532,6 @@ def fractional_max_pool2d(input, kernel_size, output_size=None, output_ratio=Non
         out = py_fractional_max_pool2d(input, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, random_samples)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fractional_max_pool2d, "fractional_max_pool2d", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -13558,11 +12552,9 @@ def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, out
         output_size_c, output_size_c_n = optional_ints(output_size, 2)
         output_ratio_c, output_ratio_c_n = optional_floats(output_ratio, 1)
         out = ffi_new("int64_t[2]")
-        status = py_fractional_max_pool2d_with_indices(input, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, random_samples, out)
+        py_fractional_max_pool2d_with_indices(input, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, random_samples, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fractional_max_pool2d_with_indices, "fractional_max_pool2d_with_indices", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples)
-    if status:
-        raise fail()
     return wrap(out[0]), wrap(out[1])
 
 
@@ -13586,8 +12578,6 @@ def fractional_max_pool3d(input, kernel_size, output_size=None, output_ratio=Non
         out = py_fractional_max_pool3d(input, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, random_samples)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fractional_max_pool3d, "fractional_max_pool3d", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -13608,11 +12598,9 @@ def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, out
         output_size_c, output_size_c_n = optional_ints(output_size, 3)
         output_ratio_c, output_ratio_c_n = optional_floats(output_ratio, 1)
         out = ffi_new("int64_t[2]")
-        status = py_fractional_max_pool3d_with_indices(input, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, random_samples, out)
+        py_fractional_max_pool3d_with_indices(input, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, random_samples, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fractional_max_pool3d_with_indices, "fractional_max_pool3d_with_indices", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples)
-    if status:
-        raise fail()
     return wrap(out[0]), wrap(out[1])
 
 
@@ -13648,7 +12636,7 @@ def profiler_range_begin(name):
         out = py_profiler_range_begin(c_string(name))
     except BAD_ARGUMENTS as error:
         return otherwise(error, profiler_range_begin, "profiler_range_begin", "name:str", name)
-    return int_or_fail(out)
+    return out
 
 
 def profiler_range_end(range):
@@ -13659,11 +12647,9 @@ def profiler_range_end(range):
         range: What profiler_range_begin gave.
     """
     try:
-        status = py_profiler_range_end(range)
+        py_profiler_range_end(range)
     except BAD_ARGUMENTS as error:
         return otherwise(error, profiler_range_end, "profiler_range_end", "range:i64", range)
-    if status:
-        raise fail()
 
 
 def profiler_emit_nvtx(enabled=True):
@@ -13674,11 +12660,9 @@ def profiler_emit_nvtx(enabled=True):
         enabled: Whether they are told from now on.
     """
     try:
-        status = py_profiler_emit_nvtx(enabled)
+        py_profiler_emit_nvtx(enabled)
     except BAD_ARGUMENTS as error:
         return otherwise(error, profiler_emit_nvtx, "profiler_emit_nvtx", "enabled:bool", enabled)
-    if status:
-        raise fail()
 
 
 def profiler_nvtx_push(name):
@@ -13694,7 +12678,7 @@ def profiler_nvtx_push(name):
         out = py_profiler_nvtx_push(c_string(name))
     except BAD_ARGUMENTS as error:
         return otherwise(error, profiler_nvtx_push, "profiler_nvtx_push", "name:str", name)
-    return int_or_fail(out)
+    return out
 
 
 def profiler_nvtx_pop():
@@ -13707,7 +12691,7 @@ def profiler_nvtx_pop():
         out = py_profiler_nvtx_pop()
     except BAD_ARGUMENTS as error:
         return otherwise(error, profiler_nvtx_pop, "profiler_nvtx_pop", "")
-    return int_or_fail(out)
+    return out
 
 
 def profiler_nvtx_start(name):
@@ -13723,7 +12707,7 @@ def profiler_nvtx_start(name):
         out = py_profiler_nvtx_start(c_string(name))
     except BAD_ARGUMENTS as error:
         return otherwise(error, profiler_nvtx_start, "profiler_nvtx_start", "name:str", name)
-    return int_or_fail(out)
+    return out
 
 
 def profiler_nvtx_end(range):
@@ -13733,11 +12717,9 @@ def profiler_nvtx_end(range):
         range: What profiler_nvtx_start gave.
     """
     try:
-        status = py_profiler_nvtx_end(range)
+        py_profiler_nvtx_end(range)
     except BAD_ARGUMENTS as error:
         return otherwise(error, profiler_nvtx_end, "profiler_nvtx_end", "range:i64", range)
-    if status:
-        raise fail()
 
 
 def profiler_nvtx_mark(name):
@@ -13747,11 +12729,9 @@ def profiler_nvtx_mark(name):
         name: What happened.
     """
     try:
-        status = py_profiler_nvtx_mark(c_string(name))
+        py_profiler_nvtx_mark(c_string(name))
     except BAD_ARGUMENTS as error:
         return otherwise(error, profiler_nvtx_mark, "profiler_nvtx_mark", "name:str", name)
-    if status:
-        raise fail()
 
 
 def rand(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -13772,8 +12752,6 @@ def rand(*args, size=None, generator=None, dtype=None, device=None, requires_gra
         out = py_rand(size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rand, "rand", "size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), generator, dtype, device, requires_grad)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -13797,8 +12775,6 @@ def randn(*args, size=None, generator=None, dtype=None, device=None, requires_gr
         out = py_randn(size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, randn, "randn", "size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), generator, dtype, device, requires_grad)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -13824,8 +12800,6 @@ def randint(low, high, size, *, generator=None, dtype=None, device=None, require
         out = py_randint(low, high, size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, randint, "randint", "low:i64 high:i64 size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", low, high, size, generator, dtype, device, requires_grad)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -13848,8 +12822,6 @@ def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False,
         out = py_randperm(n, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, randperm, "randperm", "n:i64 generator:handle? dtype:dtype? device:device? requires_grad:bool", n, generator, dtype, device, requires_grad)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -13874,8 +12846,6 @@ def rand_like(input=MISSING, *, generator=None, dtype=None, device=None, require
         out = py_rand_like(input, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, rand_like, "rand_like", "input:tensor generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, generator, dtype, device, requires_grad, memory_format)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -13900,8 +12870,6 @@ def randn_like(input=MISSING, *, generator=None, dtype=None, device=None, requir
         out = py_randn_like(input, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, randn_like, "randn_like", "input:tensor generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, generator, dtype, device, requires_grad, memory_format)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -13928,8 +12896,6 @@ def randint_like(input=MISSING, low=MISSING, high=MISSING, *, generator=None, dt
         out = py_randint_like(input, low, high, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, randint_like, "randint_like", "input:tensor low:i64 high:i64 generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, low, high, generator, dtype, device, requires_grad, memory_format)
-    if out is None:
-        raise fail()
     if layout is not None or pin_memory is not False:
         return placed(out, layout, pin_memory)
     return out
@@ -13949,8 +12915,6 @@ def bernoulli(input=MISSING, *, generator=None, out=None, **names):
         out = py_bernoulli(input, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bernoulli, "bernoulli", "input:tensor generator:handle?", input, generator)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -13967,8 +12931,6 @@ def bernoulli_p(input=MISSING, p=MISSING, *, generator=None, **names):
         out = py_bernoulli_p(input, p, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bernoulli_p, "bernoulli", "input:tensor p:f64 generator:handle?", input, p, generator)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -13989,8 +12951,6 @@ def multinomial(input=MISSING, num_samples=MISSING, replacement=False, *, genera
         out = py_multinomial(input, num_samples, replacement, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, multinomial, "multinomial", "input:tensor num_samples:i64 replacement:bool generator:handle?", input, num_samples, replacement, generator)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -14008,8 +12968,6 @@ def poisson(input=MISSING, generator=None, *, out=None, **names):
         out = py_poisson(input, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, poisson, "poisson", "input:tensor generator:handle?", input, generator)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -14027,8 +12985,6 @@ def binomial(count, prob, generator=None, *, out=None):
         out = py_binomial(count, prob, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, binomial, "binomial", "count:tensor prob:tensor generator:handle?", count, prob, generator)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -14040,11 +12996,9 @@ def exponential_(input, lambd=1.0, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = py_exponential_(input, lambd, 0 if generator is None else generator._h)
+        py_exponential_(input, lambd, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, exponential_, "exponential_", "input:tensor lambd:f64 generator:handle?", input, lambd, generator)
-    if status:
-        raise fail()
     return input
 
 
@@ -14056,11 +13010,9 @@ def geometric_(input, p, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = py_geometric_(input, p, 0 if generator is None else generator._h)
+        py_geometric_(input, p, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, geometric_, "geometric_", "input:tensor p:f64 generator:handle?", input, p, generator)
-    if status:
-        raise fail()
     return input
 
 
@@ -14073,11 +13025,9 @@ def cauchy_(input, median=0.0, sigma=1.0, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = py_cauchy_(input, median, sigma, 0 if generator is None else generator._h)
+        py_cauchy_(input, median, sigma, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cauchy_, "cauchy_", "input:tensor median:f64 sigma:f64 generator:handle?", input, median, sigma, generator)
-    if status:
-        raise fail()
     return input
 
 
@@ -14090,11 +13040,9 @@ def log_normal_(input, mean=1.0, std=2.0, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = py_log_normal_(input, mean, std, 0 if generator is None else generator._h)
+        py_log_normal_(input, mean, std, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log_normal_, "log_normal_", "input:tensor mean:f64 std:f64 generator:handle?", input, mean, std, generator)
-    if status:
-        raise fail()
     return input
 
 
@@ -14107,11 +13055,9 @@ def uniform_(input, low=0.0, high=1.0, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = py_uniform_(input, low, high, 0 if generator is None else generator._h)
+        py_uniform_(input, low, high, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, uniform_, "uniform_", "input:tensor low:f64 high:f64 generator:handle?", input, low, high, generator)
-    if status:
-        raise fail()
     return input
 
 
@@ -14124,11 +13070,9 @@ def normal_(input, mean=0.0, std=1.0, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = py_normal_(input, mean, std, 0 if generator is None else generator._h)
+        py_normal_(input, mean, std, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, normal_, "normal_", "input:tensor mean:f64 std:f64 generator:handle?", input, mean, std, generator)
-    if status:
-        raise fail()
     return input
 
 
@@ -14140,11 +13084,9 @@ def bernoulli_(input, p=0.5, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = py_bernoulli_(input, p, 0 if generator is None else generator._h)
+        py_bernoulli_(input, p, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bernoulli_, "bernoulli_", "input:tensor p:f64 generator:handle?", input, p, generator)
-    if status:
-        raise fail()
     return input
 
 
@@ -14160,8 +13102,6 @@ def stochastic_round(input, dtype, *, generator=None):
         out = py_stochastic_round(input, DTYPE[dtype], 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, stochastic_round, "stochastic_round", "input:tensor dtype:dtype generator:handle?", input, dtype, generator)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -14173,11 +13113,9 @@ def bernoulli_tensor_(input, probabilities, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = py_bernoulli_tensor_(input, probabilities, 0 if generator is None else generator._h)
+        py_bernoulli_tensor_(input, probabilities, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bernoulli_tensor_, "bernoulli_", "input:tensor probabilities:tensor generator:handle?", input, probabilities, generator)
-    if status:
-        raise fail()
     return input
 
 
@@ -14190,11 +13128,9 @@ def random_from_(input, low=0, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = py_random_from_(input, low, 0 if generator is None else generator._h)
+        py_random_from_(input, low, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, random_from_, "random_", "input:tensor low:i64 generator:handle?", input, low, generator)
-    if status:
-        raise fail()
     return input
 
 
@@ -14207,11 +13143,9 @@ def random_(input, low, high, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = py_random_(input, low, high, 0 if generator is None else generator._h)
+        py_random_(input, low, high, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, random_, "random_", "input:tensor low:i64 high:i64 generator:handle?", input, low, high, generator)
-    if status:
-        raise fail()
     return input
 
 
@@ -14223,11 +13157,9 @@ def manual_seed(seed):
         seed: Any number.
     """
     try:
-        status = py_manual_seed(seed)
+        py_manual_seed(seed)
     except BAD_ARGUMENTS as error:
         return otherwise(error, manual_seed, "manual_seed", "seed:i64", seed)
-    if status:
-        raise fail()
 
 
 def default_generator(device=None):
@@ -14255,11 +13187,9 @@ def set_own_generators(mode):
         mode: Own ones, or the process's again.
     """
     try:
-        status = py_set_own_generators(mode)
+        py_set_own_generators(mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_own_generators, "set_own_generators", "mode:bool", mode)
-    if status:
-        raise fail()
 
 
 def has_own_generators():
@@ -14268,9 +13198,7 @@ def has_own_generators():
         out = py_has_own_generators()
     except BAD_ARGUMENTS as error:
         return otherwise(error, has_own_generators, "has_own_generators", "")
-    if out < 0:
-        raise fail()
-    return out != 0
+    return out
 
 
 def generator_new(device=None):
@@ -14322,11 +13250,9 @@ def lstm(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_laye
         hx_c = NULL if hx is None else handle_list(hx)
         params_c = handle_list(params)
         out = ffi_new("int64_t[3]")
-        status = py_lstm(input, hx_c, -1 if hx is None else len(hx_c), params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
+        py_lstm(input, hx_c, -1 if hx is None else len(hx_c), params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lstm, "lstm", "input:tensor hx:tensor[]? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
-    if status:
-        raise fail()
     return wrap(out[0]), wrap(out[1]), wrap(out[2])
 
 
@@ -14362,11 +13288,9 @@ def lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, 
         hx_c = NULL if hx is None else handle_list(hx)
         params_c = handle_list(params)
         out = ffi_new("int64_t[3]")
-        status = py_lstm_packed(data, batch_sizes, hx_c, -1 if hx is None else len(hx_c), params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
+        py_lstm_packed(data, batch_sizes, hx_c, -1 if hx is None else len(hx_c), params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lstm_packed, "lstm_packed", "data:tensor batch_sizes:tensor hx:tensor[]? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
-    if status:
-        raise fail()
     return wrap(out[0]), wrap(out[1]), wrap(out[2])
 
 
@@ -14402,11 +13326,9 @@ def gru(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_layer
     try:
         params_c = handle_list(params)
         out = ffi_new("int64_t[2]")
-        status = py_gru(input, hx, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
+        py_gru(input, hx, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gru, "gru", "input:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
-    if status:
-        raise fail()
     return wrap(out[0]), wrap(out[1])
 
 
@@ -14441,11 +13363,9 @@ def gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, t
     try:
         params_c = handle_list(params)
         out = ffi_new("int64_t[2]")
-        status = py_gru_packed(data, batch_sizes, hx, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
+        py_gru_packed(data, batch_sizes, hx, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gru_packed, "gru_packed", "data:tensor batch_sizes:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
-    if status:
-        raise fail()
     return wrap(out[0]), wrap(out[1])
 
 
@@ -14480,11 +13400,9 @@ def rnn_tanh(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_
     try:
         params_c = handle_list(params)
         out = ffi_new("int64_t[2]")
-        status = py_rnn_tanh(input, hx, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
+        py_rnn_tanh(input, hx, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rnn_tanh, "rnn_tanh", "input:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
-    if status:
-        raise fail()
     return wrap(out[0]), wrap(out[1])
 
 
@@ -14519,11 +13437,9 @@ def rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropo
     try:
         params_c = handle_list(params)
         out = ffi_new("int64_t[2]")
-        status = py_rnn_tanh_packed(data, batch_sizes, hx, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
+        py_rnn_tanh_packed(data, batch_sizes, hx, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rnn_tanh_packed, "rnn_tanh_packed", "data:tensor batch_sizes:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
-    if status:
-        raise fail()
     return wrap(out[0]), wrap(out[1])
 
 
@@ -14557,11 +13473,9 @@ def rnn_relu(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_
     try:
         params_c = handle_list(params)
         out = ffi_new("int64_t[2]")
-        status = py_rnn_relu(input, hx, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
+        py_rnn_relu(input, hx, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rnn_relu, "rnn_relu", "input:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
-    if status:
-        raise fail()
     return wrap(out[0]), wrap(out[1])
 
 
@@ -14596,11 +13510,9 @@ def rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropo
     try:
         params_c = handle_list(params)
         out = ffi_new("int64_t[2]")
-        status = py_rnn_relu_packed(data, batch_sizes, hx, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
+        py_rnn_relu_packed(data, batch_sizes, hx, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rnn_relu_packed, "rnn_relu_packed", "data:tensor batch_sizes:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
-    if status:
-        raise fail()
     return wrap(out[0]), wrap(out[1])
 
 
@@ -14625,11 +13537,9 @@ def lstm_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=None, 
     try:
         hx_c = NULL if hx is None else handle_list(hx)
         out = ffi_new("int64_t[2]")
-        status = py_lstm_cell(input, hx_c, -1 if hx is None else len(hx_c), w_ih, w_hh, b_ih, b_hh, out)
+        py_lstm_cell(input, hx_c, -1 if hx is None else len(hx_c), w_ih, w_hh, b_ih, b_hh, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lstm_cell, "lstm_cell", "input:tensor hx:tensor[]? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh)
-    if status:
-        raise fail()
     return wrap(out[0]), wrap(out[1])
 
 
@@ -14654,8 +13564,6 @@ def gru_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=None, b
         out = py_gru_cell(input, hx, w_ih, w_hh, b_ih, b_hh)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gru_cell, "gru_cell", "input:tensor hx:tensor? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -14680,8 +13588,6 @@ def rnn_tanh_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=No
         out = py_rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih, b_hh)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rnn_tanh_cell, "rnn_tanh_cell", "input:tensor hx:tensor? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -14706,8 +13612,6 @@ def rnn_relu_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=No
         out = py_rnn_relu_cell(input, hx, w_ih, w_hh, b_ih, b_hh)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rnn_relu_cell, "rnn_relu_cell", "input:tensor hx:tensor? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -14729,8 +13633,6 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side='
         out = py_pad_sequence(sequences_c, len(sequences_c), batch_first, padding_value, c_string(padding_side))
     except BAD_ARGUMENTS as error:
         return otherwise(error, pad_sequence, "pad_sequence", "sequences:tensor[] batch_first:bool padding_value:f64 padding_side:str", sequences, batch_first, padding_value, padding_side)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -14770,11 +13672,9 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     """
     try:
         out = ffi_new("int64_t[4]")
-        status = py_pack_padded_sequence(input, lengths, batch_first, enforce_sorted, out)
+        py_pack_padded_sequence(input, lengths, batch_first, enforce_sorted, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, pack_padded_sequence, "pack_padded_sequence", "input:tensor lengths:tensor batch_first:bool enforce_sorted:bool", input, lengths, batch_first, enforce_sorted)
-    if status:
-        raise fail()
     return pack_padded_sequence_result((wrap(out[0]), wrap(out[1]), wrap(out[2]) if out[2] else None, wrap(out[3]) if out[3] else None))
 
 
@@ -14793,11 +13693,9 @@ def pack_sequence(sequences, enforce_sorted=True):
     try:
         sequences_c = handle_list(sequences)
         out = ffi_new("int64_t[4]")
-        status = py_pack_sequence(sequences_c, len(sequences_c), enforce_sorted, out)
+        py_pack_sequence(sequences_c, len(sequences_c), enforce_sorted, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, pack_sequence, "pack_sequence", "sequences:tensor[] enforce_sorted:bool", sequences, enforce_sorted)
-    if status:
-        raise fail()
     return pack_sequence_result((wrap(out[0]), wrap(out[1]), wrap(out[2]) if out[2] else None, wrap(out[3]) if out[3] else None))
 
 
@@ -14823,11 +13721,9 @@ def pad_packed_sequence(data, batch_sizes, unsorted_indices=None, batch_first=Fa
     try:
         padding_value_kind, padding_value_i, padding_value_f = read_scalar(padding_value)
         out = ffi_new("int64_t[2]")
-        status = py_pad_packed_sequence(data, batch_sizes, unsorted_indices, batch_first, padding_value_kind, padding_value_i, padding_value_f, total_length is not None, 0 if total_length is None else total_length, out)
+        py_pad_packed_sequence(data, batch_sizes, unsorted_indices, batch_first, padding_value_kind, padding_value_i, padding_value_f, total_length is not None, 0 if total_length is None else total_length, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, pad_packed_sequence, "pad_packed_sequence", "data:tensor batch_sizes:tensor unsorted_indices:tensor? batch_first:bool padding_value:scalar total_length:i64?", data, batch_sizes, unsorted_indices, batch_first, padding_value, total_length)
-    if status:
-        raise fail()
     return wrap(out[0]), wrap(out[1])
 
 
@@ -14869,8 +13765,6 @@ def sum(input=MISSING, dim=None, keepdim=False, *, dtype=None, out=None, **names
         out = py_sum(input, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, sum, "sum", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -14891,8 +13785,6 @@ def mean(input=MISSING, dim=None, keepdim=False, *, dtype=None, out=None, **name
         out = py_mean(input, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, mean, "mean", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -14913,8 +13805,6 @@ def nansum(input=MISSING, dim=None, keepdim=False, *, dtype=None, out=None, **na
         out = py_nansum(input, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nansum, "nansum", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -14935,8 +13825,6 @@ def nanmean(input=MISSING, dim=None, keepdim=False, *, dtype=None, out=None, **n
         out = py_nanmean(input, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nanmean, "nanmean", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -14955,8 +13843,6 @@ def count_nonzero(input=MISSING, dim=None, *, out=None, **names):
         out = py_count_nonzero(input, dim_c, dim_c_n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, count_nonzero, "count_nonzero", "input:tensor dim:i64[1]?", input, dim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -14976,8 +13862,6 @@ def prod(input=MISSING, dim=None, keepdim=False, *, dtype=None, out=None, **name
         out = py_prod(input, dim is not None, 0 if dim is None else dim, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, prod, "prod", "input:tensor dim:i64? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -14991,8 +13875,6 @@ def max(input=MISSING, *, out=None, **names):
         out = py_max(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max, "max", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15010,11 +13892,9 @@ def max_dim(input=MISSING, dim=MISSING, keepdim=False, **names):
         input, dim, keepdim, = by_own_names(max_dim, names, input=input, dim=dim, keepdim=keepdim)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_max_dim(input, dim, keepdim, out)
+        py_max_dim(input, dim, keepdim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_dim, "max", "input:tensor dim:i64 keepdim:bool", input, dim, keepdim)
-    if status:
-        raise fail()
     return max_dim_result((wrap(out[0]), wrap(out[1])))
 
 
@@ -15028,8 +13908,6 @@ def min(input=MISSING, *, out=None, **names):
         out = py_min(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, min, "min", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15047,11 +13925,9 @@ def min_dim(input=MISSING, dim=MISSING, keepdim=False, **names):
         input, dim, keepdim, = by_own_names(min_dim, names, input=input, dim=dim, keepdim=keepdim)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_min_dim(input, dim, keepdim, out)
+        py_min_dim(input, dim, keepdim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, min_dim, "min", "input:tensor dim:i64 keepdim:bool", input, dim, keepdim)
-    if status:
-        raise fail()
     return min_dim_result((wrap(out[0]), wrap(out[1])))
 
 
@@ -15071,8 +13947,6 @@ def amax(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
         out = py_amax(input, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, amax, "amax", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15092,8 +13966,6 @@ def amin(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
         out = py_amin(input, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, amin, "amin", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15114,11 +13986,9 @@ def aminmax(input=MISSING, *, dim=None, keepdim=False, out=None, **names):
         return into(out, aminmax, input, dim=dim, keepdim=keepdim)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_aminmax(input, dim is not None, 0 if dim is None else dim, keepdim, out)
+        py_aminmax(input, dim is not None, 0 if dim is None else dim, keepdim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, aminmax, "aminmax", "input:tensor dim:i64? keepdim:bool", input, dim, keepdim)
-    if status:
-        raise fail()
     return aminmax_result((wrap(out[0]), wrap(out[1])))
 
 
@@ -15137,8 +14007,6 @@ def argmax(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
         out = py_argmax(input, dim is not None, 0 if dim is None else dim, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, argmax, "argmax", "input:tensor dim:i64? keepdim:bool", input, dim, keepdim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15157,8 +14025,6 @@ def argmin(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
         out = py_argmin(input, dim is not None, 0 if dim is None else dim, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, argmin, "argmin", "input:tensor dim:i64? keepdim:bool", input, dim, keepdim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15181,8 +14047,6 @@ def var(input=MISSING, dim=None, *, correction=None, keepdim=False, out=None, **
         out = py_var(input, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, var, "var", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15205,8 +14069,6 @@ def std(input=MISSING, dim=None, *, correction=None, keepdim=False, out=None, **
         out = py_std(input, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, std, "std", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15231,11 +14093,9 @@ def var_mean(input=MISSING, dim=None, *, correction=None, keepdim=False, out=Non
         dim_c, dim_c_n = optional_ints(dim, 1)
         correction_kind, correction_i, correction_f = read_scalar_or_none(correction)
         out = ffi_new("int64_t[2]")
-        status = py_var_mean(input, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim, out)
+        py_var_mean(input, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, var_mean, "var_mean", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim)
-    if status:
-        raise fail()
     return wrap(out[0]), wrap(out[1])
 
 
@@ -15260,11 +14120,9 @@ def std_mean(input=MISSING, dim=None, *, correction=None, keepdim=False, out=Non
         dim_c, dim_c_n = optional_ints(dim, 1)
         correction_kind, correction_i, correction_f = read_scalar_or_none(correction)
         out = ffi_new("int64_t[2]")
-        status = py_std_mean(input, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim, out)
+        py_std_mean(input, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, std_mean, "std_mean", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim)
-    if status:
-        raise fail()
     return wrap(out[0]), wrap(out[1])
 
 
@@ -15284,8 +14142,6 @@ def cov(input=MISSING, *, correction=1, fweights=None, aweights=None, out=None, 
         out = py_cov(input, correction, fweights, aweights)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cov, "cov", "input:tensor correction:i64 fweights:tensor? aweights:tensor?", input, correction, fweights, aweights)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15299,8 +14155,6 @@ def corrcoef(input=MISSING, *, out=None, **names):
         out = py_corrcoef(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, corrcoef, "corrcoef", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15325,8 +14179,6 @@ def norm(input=MISSING, p=2, dim=None, keepdim=False, *, dtype=None, out=None, *
         out = py_norm(input, p_kind, p_i, p_f, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, norm, "norm", "input:tensor p:scalar dim:i64[1]? keepdim:bool dtype:dtype?", input, p, dim, keepdim, dtype)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15346,8 +14198,6 @@ def any(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
         out = py_any(input, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, any, "any", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15367,8 +14217,6 @@ def all(input=MISSING, dim=None, keepdim=False, *, out=None, **names):
         out = py_all(input, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, all, "all", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15388,8 +14236,6 @@ def logsumexp(input=MISSING, dim=MISSING, keepdim=False, *, out=None, **names):
         out = py_logsumexp(input, dim_c, len(dim_c), keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logsumexp, "logsumexp", "input:tensor dim:i64[1] keepdim:bool", input, dim, keepdim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15408,8 +14254,6 @@ def cumsum(input=MISSING, dim=MISSING, *, dtype=None, out=None, **names):
         out = py_cumsum(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, cumsum, "cumsum", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15423,11 +14267,9 @@ def cumsum_(input=MISSING, dim=MISSING, *, dtype=None, **names):
     if names:
         input, dim, = by_own_names(cumsum_, names, input=input, dim=dim)
     try:
-        status = py_cumsum_(input, dim, 0 if dtype is None else DTYPE[dtype])
+        py_cumsum_(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, cumsum_, "cumsum_", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
-    if status:
-        raise fail()
     return input
 
 
@@ -15446,8 +14288,6 @@ def cumprod(input=MISSING, dim=MISSING, *, dtype=None, out=None, **names):
         out = py_cumprod(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, cumprod, "cumprod", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15461,11 +14301,9 @@ def cumprod_(input=MISSING, dim=MISSING, *, dtype=None, **names):
     if names:
         input, dim, = by_own_names(cumprod_, names, input=input, dim=dim)
     try:
-        status = py_cumprod_(input, dim, 0 if dtype is None else DTYPE[dtype])
+        py_cumprod_(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, cumprod_, "cumprod_", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
-    if status:
-        raise fail()
     return input
 
 
@@ -15484,8 +14322,6 @@ def logcumsumexp(input=MISSING, dim=MISSING, *, out=None, **names):
         out = py_logcumsumexp(input, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logcumsumexp, "logcumsumexp", "input:tensor dim:i64", input, dim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15507,8 +14343,6 @@ def diff(input=MISSING, n=1, dim=-1, prepend=None, append=None, *, out=None, **n
         out = py_diff(input, n, dim, prepend, append)
     except BAD_ARGUMENTS as error:
         return otherwise(error, diff, "diff", "input:tensor n:i64 dim:i64 prepend:tensor? append:tensor?", input, n, dim, prepend, append)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15575,8 +14409,6 @@ def trapezoid(y, x=None, *, dx=None, dim=-1, out=None, **names):
         out = py_trapezoid(y, x, dx_kind, dx_i, dx_f, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, trapezoid, "trapezoid", "y:tensor x:tensor? dx:scalar? dim:i64", y, x, dx, dim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15598,8 +14430,6 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1, out=None, **names):
         out = py_cumulative_trapezoid(y, x, dx_kind, dx_i, dx_f, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cumulative_trapezoid, "cumulative_trapezoid", "y:tensor x:tensor? dx:scalar? dim:i64", y, x, dx, dim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15615,9 +14445,7 @@ def equal(input=MISSING, other=MISSING, **names):
         out = py_equal(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, equal, "equal", "input:tensor other:tensor", input, other)
-    if out < 0:
-        raise fail()
-    return out != 0
+    return out
 
 
 def isclose(input=MISSING, other=MISSING, rtol=1e-05, atol=1e-08, equal_nan=False, *, out=None, **names):
@@ -15637,8 +14465,6 @@ def isclose(input=MISSING, other=MISSING, rtol=1e-05, atol=1e-08, equal_nan=Fals
         out = py_isclose(input, other, rtol, atol, equal_nan)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isclose, "isclose", "input:tensor other:tensor rtol:f64 atol:f64 equal_nan:bool", input, other, rtol, atol, equal_nan)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15657,9 +14483,7 @@ def allclose(input=MISSING, other=MISSING, rtol=1e-05, atol=1e-08, equal_nan=Fal
         out = py_allclose(input, other, rtol, atol, equal_nan)
     except BAD_ARGUMENTS as error:
         return otherwise(error, allclose, "allclose", "input:tensor other:tensor rtol:f64 atol:f64 equal_nan:bool", input, other, rtol, atol, equal_nan)
-    if out < 0:
-        raise fail()
-    return out != 0
+    return out
 
 
 def pad(input, pad, mode='constant', value=None):
@@ -15678,8 +14502,6 @@ def pad(input, pad, mode='constant', value=None):
         out = py_pad(input, pad_c, len(pad_c), PADDING_MODE[mode], value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, _pad, "pad", "input:tensor pad:i64[] mode:enum value:scalar?", input, pad, mode, value)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15705,8 +14527,6 @@ def constant_pad_nd(input=MISSING, pad=MISSING, value=0, *, out=None, **names):
         out = py_constant_pad_nd(input, pad_c, len(pad_c), value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, constant_pad_nd, "constant_pad_nd", "input:tensor pad:i64[] value:scalar", input, pad, value)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15727,8 +14547,6 @@ def roll(input=MISSING, shifts=MISSING, dims=(), *, out=None, **names):
         out = py_roll(input, shifts_c, len(shifts_c), dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, roll, "roll", "input:tensor shifts:i64[1] dims:i64[1]", input, shifts, dims)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15748,8 +14566,6 @@ def rot90(input=MISSING, k=1, dims=(0, 1), *, out=None, **names):
         out = py_rot90(input, k, dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, rot90, "rot90", "input:tensor k:i64 dims:i64[]", input, k, dims)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15763,8 +14579,6 @@ def fliplr(input=MISSING, *, out=None, **names):
         out = py_fliplr(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fliplr, "fliplr", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15778,8 +14592,6 @@ def flipud(input=MISSING, *, out=None, **names):
         out = py_flipud(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, flipud, "flipud", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15799,8 +14611,6 @@ def tile(input=MISSING, *args, dims=None, out=None, **names):
         out = py_tile(input, dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, tile, "tile", "input:tensor dims:i64[]", input, given_sizes(args, dims))
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15821,8 +14631,6 @@ def repeat_interleave(input=MISSING, repeats=MISSING, dim=None, *, output_size=N
         out = py_repeat_interleave(input, repeats_h, repeats_kind, repeats_i, repeats_f, dim is not None, 0 if dim is None else dim, output_size is not None, 0 if output_size is None else output_size)
     except BAD_ARGUMENTS as error:
         return otherwise(error, repeat_interleave, "repeat_interleave", "input:tensor repeats:operand dim:i64? output_size:i64?", input, repeats, dim, output_size)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15841,8 +14649,6 @@ def diag(input=MISSING, diagonal=0, *, out=None, **names):
         out = py_diag(input, diagonal)
     except BAD_ARGUMENTS as error:
         return otherwise(error, diag, "diag", "input:tensor diagonal:i64", input, diagonal)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15862,8 +14668,6 @@ def diag_embed(input=MISSING, offset=0, dim1=-2, dim2=-1, *, out=None, **names):
         out = py_diag_embed(input, offset, dim1, dim2)
     except BAD_ARGUMENTS as error:
         return otherwise(error, diag_embed, "diag_embed", "input:tensor offset:i64 dim1:i64 dim2:i64", input, offset, dim1, dim2)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15881,8 +14685,6 @@ def diagflat(input=MISSING, offset=0, *, out=None, **names):
         out = py_diagflat(input, offset)
     except BAD_ARGUMENTS as error:
         return otherwise(error, diagflat, "diagflat", "input:tensor offset:i64", input, offset)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15900,8 +14702,6 @@ def block_diag(tensors, *, out=None):
         out = py_block_diag(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, block_diag, "block_diag", "tensors:tensor[]", tensors)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15918,8 +14718,6 @@ def hstack(tensors, *, out=None):
         out = py_hstack(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, hstack, "hstack", "tensors:tensor[]", tensors)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15936,8 +14734,6 @@ def vstack(tensors, *, out=None):
         out = py_vstack(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, vstack, "vstack", "tensors:tensor[]", tensors)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15954,8 +14750,6 @@ def dstack(tensors, *, out=None):
         out = py_dstack(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, dstack, "dstack", "tensors:tensor[]", tensors)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -15972,8 +14766,6 @@ def column_stack(tensors, *, out=None):
         out = py_column_stack(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, column_stack, "column_stack", "tensors:tensor[]", tensors)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16024,8 +14816,6 @@ def combinations(input=MISSING, r=2, with_replacement=False, *, out=None, **name
         out = py_combinations(input, r, with_replacement)
     except BAD_ARGUMENTS as error:
         return otherwise(error, combinations, "combinations", "input:tensor r:i64 with_replacement:bool", input, r, with_replacement)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16046,8 +14836,6 @@ def tril_indices(row, col, offset=0, *, dtype=None, device=None, out=None):
         out = py_tril_indices(row, col, offset, 0 if dtype is None else DTYPE[dtype], device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tril_indices, "tril_indices", "row:i64 col:i64 offset:i64 dtype:dtype? device:device?", row, col, offset, dtype, device)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16068,8 +14856,6 @@ def triu_indices(row, col, offset=0, *, dtype=None, device=None, out=None):
         out = py_triu_indices(row, col, offset, 0 if dtype is None else DTYPE[dtype], device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, triu_indices, "triu_indices", "row:i64 col:i64 offset:i64 dtype:dtype? device:device?", row, col, offset, dtype, device)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16089,8 +14875,6 @@ def select_scatter(input=MISSING, src=MISSING, dim=MISSING, index=MISSING, *, ou
         out = py_select_scatter(input, src, dim, index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, select_scatter, "select_scatter", "input:tensor src:tensor dim:i64 index:i64", input, src, dim, index)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16113,8 +14897,6 @@ def slice_scatter(input=MISSING, src=MISSING, dim=0, start=None, end=None, step=
         out = py_slice_scatter(input, src, dim, start is not None, 0 if start is None else start, end is not None, 0 if end is None else end, step)
     except BAD_ARGUMENTS as error:
         return otherwise(error, slice_scatter, "slice_scatter", "input:tensor src:tensor dim:i64 start:i64? end:i64? step:i64", input, src, dim, start, end, step)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16135,8 +14917,6 @@ def diagonal_scatter(input=MISSING, src=MISSING, offset=0, dim1=0, dim2=1, *, ou
         out = py_diagonal_scatter(input, src, offset, dim1, dim2)
     except BAD_ARGUMENTS as error:
         return otherwise(error, diagonal_scatter, "diagonal_scatter", "input:tensor src:tensor offset:i64 dim1:i64 dim2:i64", input, src, offset, dim1, dim2)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16159,8 +14939,6 @@ def as_strided_scatter(input=MISSING, src=MISSING, size=MISSING, stride=MISSING,
         out = py_as_strided_scatter(input, src, size_c, len(size_c), stride_c, len(stride_c), storage_offset is not None, 0 if storage_offset is None else storage_offset)
     except BAD_ARGUMENTS as error:
         return otherwise(error, as_strided_scatter, "as_strided_scatter", "input:tensor src:tensor size:i64[] stride:i64[] storage_offset:i64?", input, src, size, stride, storage_offset)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16182,8 +14960,6 @@ def im2col(input, kernel_size, dilation=1, padding=0, stride=1):
         out = py_im2col(input, kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, im2col, "unfold", "input:tensor kernel_size:i64[1] dilation:i64[1] padding:i64[1] stride:i64[1]", input, kernel_size, dilation, padding, stride)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16206,8 +14982,6 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
         out = py_fold(input, output_size_c, len(output_size_c), kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, fold, "fold", "input:tensor output_size:i64[1] kernel_size:i64[1] dilation:i64[1] padding:i64[1] stride:i64[1]", input, output_size, kernel_size, dilation, padding, stride)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16226,8 +15000,6 @@ def pixel_shuffle(input=MISSING, upscale_factor=MISSING, *, out=None, **names):
         out = py_pixel_shuffle(input, upscale_factor)
     except BAD_ARGUMENTS as error:
         return otherwise(error, pixel_shuffle, "pixel_shuffle", "input:tensor upscale_factor:i64", input, upscale_factor)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16246,8 +15018,6 @@ def pixel_unshuffle(input=MISSING, downscale_factor=MISSING, *, out=None, **name
         out = py_pixel_unshuffle(input, downscale_factor)
     except BAD_ARGUMENTS as error:
         return otherwise(error, pixel_unshuffle, "pixel_unshuffle", "input:tensor downscale_factor:i64", input, downscale_factor)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16265,8 +15035,6 @@ def channel_shuffle(input=MISSING, groups=MISSING, *, out=None, **names):
         out = py_channel_shuffle(input, groups)
     except BAD_ARGUMENTS as error:
         return otherwise(error, channel_shuffle, "channel_shuffle", "input:tensor groups:i64", input, groups)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16288,11 +15056,9 @@ def sort(input=MISSING, dim=-1, descending=False, *, stable=False, out=None, **n
         return into(out, sort, input, dim, descending, stable=stable)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_sort(input, dim, descending, stable, out)
+        py_sort(input, dim, descending, stable, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sort, "sort", "input:tensor dim:i64 descending:bool stable:bool", input, dim, descending, stable)
-    if status:
-        raise fail()
     return sort_result((wrap(out[0]), wrap(out[1])))
 
 
@@ -16312,8 +15078,6 @@ def argsort(input=MISSING, dim=-1, descending=False, *, stable=False, out=None, 
         out = py_argsort(input, dim, descending, stable)
     except BAD_ARGUMENTS as error:
         return otherwise(error, argsort, "argsort", "input:tensor dim:i64 descending:bool stable:bool", input, dim, descending, stable)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16327,8 +15091,6 @@ def msort(input=MISSING, *, out=None, **names):
         out = py_msort(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, msort, "msort", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16351,11 +15113,9 @@ def topk(input=MISSING, k=MISSING, dim=-1, largest=True, sorted=True, *, out=Non
         return into(out, topk, input, k, dim, largest, sorted)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_topk(input, k, dim, largest, sorted, out)
+        py_topk(input, k, dim, largest, sorted, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, topk, "topk", "input:tensor k:i64 dim:i64 largest:bool sorted:bool", input, k, dim, largest, sorted)
-    if status:
-        raise fail()
     return topk_result((wrap(out[0]), wrap(out[1])))
 
 
@@ -16378,11 +15138,9 @@ def kthvalue(input=MISSING, k=MISSING, dim=-1, keepdim=False, *, out=None, **nam
         return into(out, kthvalue, input, k, dim, keepdim)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_kthvalue(input, k, dim, keepdim, out)
+        py_kthvalue(input, k, dim, keepdim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, kthvalue, "kthvalue", "input:tensor k:i64 dim:i64 keepdim:bool", input, k, dim, keepdim)
-    if status:
-        raise fail()
     return kthvalue_result((wrap(out[0]), wrap(out[1])))
 
 
@@ -16398,8 +15156,6 @@ def median(input=MISSING, *, out=None, **names):
         out = py_median(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, median, "median", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16417,11 +15173,9 @@ def median_dim(input=MISSING, dim=MISSING, keepdim=False, **names):
         input, dim, keepdim, = by_own_names(median_dim, names, input=input, dim=dim, keepdim=keepdim)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_median_dim(input, dim, keepdim, out)
+        py_median_dim(input, dim, keepdim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, median_dim, "median", "input:tensor dim:i64 keepdim:bool", input, dim, keepdim)
-    if status:
-        raise fail()
     return median_dim_result((wrap(out[0]), wrap(out[1])))
 
 
@@ -16437,8 +15191,6 @@ def nanmedian(input=MISSING, *, out=None, **names):
         out = py_nanmedian(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nanmedian, "nanmedian", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16456,11 +15208,9 @@ def nanmedian_dim(input=MISSING, dim=MISSING, keepdim=False, **names):
         input, dim, keepdim, = by_own_names(nanmedian_dim, names, input=input, dim=dim, keepdim=keepdim)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_nanmedian_dim(input, dim, keepdim, out)
+        py_nanmedian_dim(input, dim, keepdim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nanmedian_dim, "nanmedian", "input:tensor dim:i64 keepdim:bool", input, dim, keepdim)
-    if status:
-        raise fail()
     return nanmedian_dim_result((wrap(out[0]), wrap(out[1])))
 
 
@@ -16481,11 +15231,9 @@ def mode(input=MISSING, dim=-1, keepdim=False, *, out=None, **names):
         return into(out, mode, input, dim, keepdim)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_mode(input, dim, keepdim, out)
+        py_mode(input, dim, keepdim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, mode, "mode", "input:tensor dim:i64 keepdim:bool", input, dim, keepdim)
-    if status:
-        raise fail()
     return mode_result((wrap(out[0]), wrap(out[1])))
 
 
@@ -16509,8 +15257,6 @@ def quantile(input=MISSING, q=MISSING, dim=None, keepdim=False, *, interpolation
         out = py_quantile(input, q_h, q_kind, q_i, q_f, dim is not None, 0 if dim is None else dim, keepdim, c_string(interpolation))
     except BAD_ARGUMENTS as error:
         return otherwise(error, quantile, "quantile", "input:tensor q:operand dim:i64? keepdim:bool interpolation:str", input, q, dim, keepdim, interpolation)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16534,8 +15280,6 @@ def nanquantile(input=MISSING, q=MISSING, dim=None, keepdim=False, *, interpolat
         out = py_nanquantile(input, q_h, q_kind, q_i, q_f, dim is not None, 0 if dim is None else dim, keepdim, c_string(interpolation))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nanquantile, "nanquantile", "input:tensor q:operand dim:i64? keepdim:bool interpolation:str", input, q, dim, keepdim, interpolation)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16555,11 +15299,9 @@ def cummax(input=MISSING, dim=MISSING, *, out=None, **names):
         return into(out, cummax, input, dim)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_cummax(input, dim, out)
+        py_cummax(input, dim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cummax, "cummax", "input:tensor dim:i64", input, dim)
-    if status:
-        raise fail()
     return cummax_result((wrap(out[0]), wrap(out[1])))
 
 
@@ -16579,11 +15321,9 @@ def cummin(input=MISSING, dim=MISSING, *, out=None, **names):
         return into(out, cummin, input, dim)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_cummin(input, dim, out)
+        py_cummin(input, dim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cummin, "cummin", "input:tensor dim:i64", input, dim)
-    if status:
-        raise fail()
     return cummin_result((wrap(out[0]), wrap(out[1])))
 
 
@@ -16608,11 +15348,9 @@ def unique(input=MISSING, sorted=True, return_inverse=False, return_counts=False
         return into(out, unique, input, sorted, return_inverse, return_counts, dim)
     try:
         out = ffi_new("int64_t[3]")
-        status = py_unique(input, sorted, return_inverse, return_counts, dim is not None, 0 if dim is None else dim, out)
+        py_unique(input, sorted, return_inverse, return_counts, dim is not None, 0 if dim is None else dim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, unique, "unique", "input:tensor sorted:bool return_inverse:bool return_counts:bool dim:i64?", input, sorted, return_inverse, return_counts, dim)
-    if status:
-        raise fail()
     return wrap(out[0]), wrap(out[1]), wrap(out[2])
 
 
@@ -16635,11 +15373,9 @@ def unique_consecutive(input=MISSING, return_inverse=False, return_counts=False,
         return into(out, unique_consecutive, input, return_inverse, return_counts, dim)
     try:
         out = ffi_new("int64_t[3]")
-        status = py_unique_consecutive(input, return_inverse, return_counts, dim is not None, 0 if dim is None else dim, out)
+        py_unique_consecutive(input, return_inverse, return_counts, dim is not None, 0 if dim is None else dim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, unique_consecutive, "unique_consecutive", "input:tensor return_inverse:bool return_counts:bool dim:i64?", input, return_inverse, return_counts, dim)
-    if status:
-        raise fail()
     return wrap(out[0]), wrap(out[1]), wrap(out[2])
 
 
@@ -16662,8 +15398,6 @@ def searchsorted(sorted_sequence, input=MISSING, *, out_int32=False, right=False
         out = py_searchsorted(sorted_sequence, input_h, input_kind, input_i, input_f, out_int32, right, NULL if side is None else c_string(side), sorter)
     except BAD_ARGUMENTS as error:
         return otherwise(error, searchsorted, "searchsorted", "sorted_sequence:tensor input:operand out_int32:bool right:bool side:str? sorter:tensor?", sorted_sequence, input, out_int32, right, side, sorter)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16684,8 +15418,6 @@ def bucketize(input=MISSING, boundaries=MISSING, *, out_int32=False, right=False
         out = py_bucketize(input_h, input_kind, input_i, input_f, boundaries, out_int32, right)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bucketize, "bucketize", "input:operand boundaries:tensor out_int32:bool right:bool", input, boundaries, out_int32, right)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16706,8 +15438,6 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None
         out = py_isin(elements_h, elements_kind, elements_i, elements_f, test_elements_h, test_elements_kind, test_elements_i, test_elements_f, assume_unique, invert)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isin, "isin", "elements:operand test_elements:operand assume_unique:bool invert:bool", elements, test_elements, assume_unique, invert)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16726,8 +15456,6 @@ def bincount(input=MISSING, weights=None, minlength=0, *, out=None, **names):
         out = py_bincount(input, weights, minlength)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bincount, "bincount", "input:tensor weights:tensor? minlength:i64", input, weights, minlength)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16749,8 +15477,6 @@ def histc(input=MISSING, bins=100, min=0, max=0, *, out=None, **names):
         out = py_histc(input, bins, min_kind, min_i, min_f, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, histc, "histc", "input:tensor bins:i64 min:scalar max:scalar", input, bins, min, max)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16776,11 +15502,9 @@ def histogram(input=MISSING, bins=100, *, range=None, weight=None, density=False
         bins_h, bins_kind, bins_i, bins_f = read_operand(bins)
         range_c, range_c_n = optional_floats(range, 0)
         out = ffi_new("int64_t[2]")
-        status = py_histogram(input, bins_h, bins_kind, bins_i, bins_f, range_c, range_c_n, weight, density, out)
+        py_histogram(input, bins_h, bins_kind, bins_i, bins_f, range_c, range_c_n, weight, density, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, histogram, "histogram", "input:tensor bins:operand range:f64[]? weight:tensor? density:bool", input, bins, range, weight, density)
-    if status:
-        raise fail()
     return histogram_result((wrap(out[0]), wrap(out[1])))
 
 
@@ -16794,19 +15518,15 @@ def erfc(input=MISSING, *, out=None, **names):
         out = py_erfc(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, erfc, "erfc", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def erfc_(input):
     """In-place version of `erfc`."""
     try:
-        status = py_erfc_(input)
+        py_erfc_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, erfc_, "erfc_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -16820,8 +15540,6 @@ def erfcx(input=MISSING, *, out=None, **names):
         out = py_erfcx(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, erfcx, "erfcx", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16835,19 +15553,15 @@ def erfinv(input=MISSING, *, out=None, **names):
         out = py_erfinv(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, erfinv, "erfinv", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def erfinv_(input):
     """In-place version of `erfinv`."""
     try:
-        status = py_erfinv_(input)
+        py_erfinv_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, erfinv_, "erfinv_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -16861,8 +15575,6 @@ def ndtri(input=MISSING, *, out=None, **names):
         out = py_ndtri(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ndtri, "ndtri", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16876,8 +15588,6 @@ def ndtr(input=MISSING, *, out=None, **names):
         out = py_ndtr(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ndtr, "ndtr", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16891,8 +15601,6 @@ def log_ndtr(input=MISSING, *, out=None, **names):
         out = py_log_ndtr(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log_ndtr, "log_ndtr", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16906,19 +15614,15 @@ def lgamma(input=MISSING, *, out=None, **names):
         out = py_lgamma(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lgamma, "lgamma", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def lgamma_(input):
     """In-place version of `lgamma`."""
     try:
-        status = py_lgamma_(input)
+        py_lgamma_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lgamma_, "lgamma_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -16932,19 +15636,15 @@ def digamma(input=MISSING, *, out=None, **names):
         out = py_digamma(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, digamma, "digamma", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def digamma_(input):
     """In-place version of `digamma`."""
     try:
-        status = py_digamma_(input)
+        py_digamma_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, digamma_, "digamma_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -16965,8 +15665,6 @@ def zeta(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_zeta(input_h, input_kind, input_i, input_f, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, zeta, "zeta", "input:operand other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16984,8 +15682,6 @@ def polygamma(n, input=MISSING, *, out=None, **names):
         out = py_polygamma(n, input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, polygamma, "polygamma", "n:i64 input:tensor", n, input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -16996,11 +15692,9 @@ def polygamma_(input, n):
         n: The order of the derivative of digamma.
     """
     try:
-        status = py_polygamma_(input, n)
+        py_polygamma_(input, n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, polygamma_, "polygamma_", "input:tensor n:i64", input, n)
-    if status:
-        raise fail()
     return input
 
 
@@ -17019,8 +15713,6 @@ def mvlgamma(input=MISSING, p=MISSING, *, out=None, **names):
         out = py_mvlgamma(input, p)
     except BAD_ARGUMENTS as error:
         return otherwise(error, mvlgamma, "mvlgamma", "input:tensor p:i64", input, p)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17031,11 +15723,9 @@ def mvlgamma_(input, p):
         p: The dimension.
     """
     try:
-        status = py_mvlgamma_(input, p)
+        py_mvlgamma_(input, p)
     except BAD_ARGUMENTS as error:
         return otherwise(error, mvlgamma_, "mvlgamma_", "input:tensor p:i64", input, p)
-    if status:
-        raise fail()
     return input
 
 
@@ -17049,19 +15739,15 @@ def i0(input=MISSING, *, out=None, **names):
         out = py_i0(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, i0, "i0", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def i0_(input):
     """In-place version of `i0`."""
     try:
-        status = py_i0_(input)
+        py_i0_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, i0_, "i0_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -17075,8 +15761,6 @@ def i0e(input=MISSING, *, out=None, **names):
         out = py_i0e(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, i0e, "i0e", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17090,8 +15774,6 @@ def i1(input=MISSING, *, out=None, **names):
         out = py_i1(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, i1, "i1", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17105,8 +15787,6 @@ def i1e(input=MISSING, *, out=None, **names):
         out = py_i1e(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, i1e, "i1e", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17120,8 +15800,6 @@ def bessel_j0(input=MISSING, *, out=None, **names):
         out = py_bessel_j0(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bessel_j0, "bessel_j0", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17135,8 +15813,6 @@ def bessel_j1(input=MISSING, *, out=None, **names):
         out = py_bessel_j1(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bessel_j1, "bessel_j1", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17152,8 +15828,6 @@ def bessel_y0(input=MISSING, *, out=None, **names):
         out = py_bessel_y0(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bessel_y0, "bessel_y0", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17169,8 +15843,6 @@ def bessel_y1(input=MISSING, *, out=None, **names):
         out = py_bessel_y1(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bessel_y1, "bessel_y1", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17186,8 +15858,6 @@ def modified_bessel_k0(input=MISSING, *, out=None, **names):
         out = py_modified_bessel_k0(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, modified_bessel_k0, "modified_bessel_k0", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17203,8 +15873,6 @@ def modified_bessel_k1(input=MISSING, *, out=None, **names):
         out = py_modified_bessel_k1(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, modified_bessel_k1, "modified_bessel_k1", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17220,8 +15888,6 @@ def scaled_modified_bessel_k0(x, *, out=None):
         out = py_scaled_modified_bessel_k0(x)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scaled_modified_bessel_k0, "scaled_modified_bessel_k0", "x:tensor", x)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17237,8 +15903,6 @@ def scaled_modified_bessel_k1(x, *, out=None):
         out = py_scaled_modified_bessel_k1(x)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scaled_modified_bessel_k1, "scaled_modified_bessel_k1", "x:tensor", x)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17254,8 +15918,6 @@ def spherical_bessel_j0(x, *, out=None):
         out = py_spherical_bessel_j0(x)
     except BAD_ARGUMENTS as error:
         return otherwise(error, spherical_bessel_j0, "spherical_bessel_j0", "x:tensor", x)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17271,8 +15933,6 @@ def airy_ai(x, *, out=None):
         out = py_airy_ai(x)
     except BAD_ARGUMENTS as error:
         return otherwise(error, airy_ai, "airy_ai", "x:tensor", x)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17291,8 +15951,6 @@ def igamma(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_igamma(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, igamma, "igamma", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17305,11 +15963,9 @@ def igamma_(input=MISSING, other=MISSING, **names):
     if names:
         input, other, = by_own_names(igamma_, names, input=input, other=other)
     try:
-        status = py_igamma_(input, other)
+        py_igamma_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, igamma_, "igamma_", "input:tensor other:tensor", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -17327,8 +15983,6 @@ def gammainc(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_gammainc(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gammainc, "gammainc", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17347,8 +16001,6 @@ def igammac(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_igammac(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, igammac, "igammac", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17361,11 +16013,9 @@ def igammac_(input=MISSING, other=MISSING, **names):
     if names:
         input, other, = by_own_names(igammac_, names, input=input, other=other)
     try:
-        status = py_igammac_(input, other)
+        py_igammac_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, igammac_, "igammac_", "input:tensor other:tensor", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -17383,8 +16033,6 @@ def gammaincc(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_gammaincc(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gammaincc, "gammaincc", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17404,8 +16052,6 @@ def chebyshev_polynomial_t(x, n, *, out=None):
         out = py_chebyshev_polynomial_t(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, chebyshev_polynomial_t, "chebyshev_polynomial_t", "x:operand n:operand", x, n)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17425,8 +16071,6 @@ def chebyshev_polynomial_u(x, n, *, out=None):
         out = py_chebyshev_polynomial_u(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, chebyshev_polynomial_u, "chebyshev_polynomial_u", "x:operand n:operand", x, n)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17446,8 +16090,6 @@ def chebyshev_polynomial_v(x, n, *, out=None):
         out = py_chebyshev_polynomial_v(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, chebyshev_polynomial_v, "chebyshev_polynomial_v", "x:operand n:operand", x, n)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17467,8 +16109,6 @@ def chebyshev_polynomial_w(x, n, *, out=None):
         out = py_chebyshev_polynomial_w(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, chebyshev_polynomial_w, "chebyshev_polynomial_w", "x:operand n:operand", x, n)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17488,8 +16128,6 @@ def shifted_chebyshev_polynomial_t(x, n, *, out=None):
         out = py_shifted_chebyshev_polynomial_t(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, shifted_chebyshev_polynomial_t, "shifted_chebyshev_polynomial_t", "x:operand n:operand", x, n)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17509,8 +16147,6 @@ def shifted_chebyshev_polynomial_u(x, n, *, out=None):
         out = py_shifted_chebyshev_polynomial_u(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, shifted_chebyshev_polynomial_u, "shifted_chebyshev_polynomial_u", "x:operand n:operand", x, n)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17530,8 +16166,6 @@ def shifted_chebyshev_polynomial_v(x, n, *, out=None):
         out = py_shifted_chebyshev_polynomial_v(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, shifted_chebyshev_polynomial_v, "shifted_chebyshev_polynomial_v", "x:operand n:operand", x, n)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17551,8 +16185,6 @@ def shifted_chebyshev_polynomial_w(x, n, *, out=None):
         out = py_shifted_chebyshev_polynomial_w(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, shifted_chebyshev_polynomial_w, "shifted_chebyshev_polynomial_w", "x:operand n:operand", x, n)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17572,8 +16204,6 @@ def hermite_polynomial_h(x, n, *, out=None):
         out = py_hermite_polynomial_h(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hermite_polynomial_h, "hermite_polynomial_h", "x:operand n:operand", x, n)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17593,8 +16223,6 @@ def hermite_polynomial_he(x, n, *, out=None):
         out = py_hermite_polynomial_he(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hermite_polynomial_he, "hermite_polynomial_he", "x:operand n:operand", x, n)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17614,8 +16242,6 @@ def laguerre_polynomial_l(x, n, *, out=None):
         out = py_laguerre_polynomial_l(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, laguerre_polynomial_l, "laguerre_polynomial_l", "x:operand n:operand", x, n)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17635,8 +16261,6 @@ def legendre_polynomial_p(x, n, *, out=None):
         out = py_legendre_polynomial_p(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, legendre_polynomial_p, "legendre_polynomial_p", "x:operand n:operand", x, n)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17650,8 +16274,6 @@ def entr(input=MISSING, *, out=None, **names):
         out = py_entr(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, entr, "entr", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17671,8 +16293,6 @@ def xlog1py(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_xlog1py(input_h, input_kind, input_i, input_f, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, xlog1py, "xlog1py", "input:operand other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17687,11 +16307,9 @@ def frexp(input=MISSING, *, out=None, **names):
         return into(out, frexp, input)
     try:
         out = ffi_new("int64_t[2]")
-        status = py_frexp(input, out)
+        py_frexp(input, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, frexp, "frexp", "input:tensor", input)
-    if status:
-        raise fail()
     return frexp_result((wrap(out[0]), wrap(out[1])))
 
 
@@ -17710,8 +16328,6 @@ def nextafter(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_nextafter(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nextafter, "nextafter", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -17724,11 +16340,9 @@ def nextafter_(input=MISSING, other=MISSING, **names):
     if names:
         input, other, = by_own_names(nextafter_, names, input=input, other=other)
     try:
-        status = py_nextafter_(input, other)
+        py_nextafter_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nextafter_, "nextafter_", "input:tensor other:tensor", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -17751,7 +16365,7 @@ def tensor_dim(input):
         out = py_tensor_dim(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_dim, "dim", "input:tensor", input)
-    return int_or_fail(out)
+    return out
 
 
 def tensor_size(input=MISSING, dim=MISSING, **names):
@@ -17766,7 +16380,7 @@ def tensor_size(input=MISSING, dim=MISSING, **names):
         out = py_tensor_size(input, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_size, "size", "input:tensor dim:i64", input, dim)
-    return int_or_fail(out)
+    return out
 
 
 def tensor_shape(input):
@@ -17803,7 +16417,7 @@ def tensor_numel(input):
         out = py_tensor_numel(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_numel, "numel", "input:tensor", input)
-    return int_or_fail(out)
+    return out
 
 
 def tensor_storage_offset(input):
@@ -17812,7 +16426,7 @@ def tensor_storage_offset(input):
         out = py_tensor_storage_offset(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_storage_offset, "storage_offset", "input:tensor", input)
-    return int_or_fail(out)
+    return out
 
 
 def tensor_storage_nbytes(input):
@@ -17821,7 +16435,7 @@ def tensor_storage_nbytes(input):
         out = py_tensor_storage_nbytes(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_storage_nbytes, "storage_nbytes", "input:tensor", input)
-    return int_or_fail(out)
+    return out
 
 
 def tensor_element_size(input):
@@ -17830,7 +16444,7 @@ def tensor_element_size(input):
         out = py_tensor_element_size(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_element_size, "element_size", "input:tensor", input)
-    return int_or_fail(out)
+    return out
 
 
 def tensor_dtype(input):
@@ -17839,8 +16453,6 @@ def tensor_dtype(input):
         out = py_tensor_dtype(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_dtype, "dtype", "input:tensor", input)
-    if not out:
-        raise fail()
     return DTYPE.value(out)
 
 
@@ -17850,7 +16462,7 @@ def tensor_device(input):
         out = py_tensor_device(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_device, "device", "input:tensor", input)
-    return device_from(out)
+    return device_at(out)
 
 
 def tensor_is_contiguous(input, *, memory_format=MEMORY_FORMAT.named("contiguous")):
@@ -17863,9 +16475,7 @@ def tensor_is_contiguous(input, *, memory_format=MEMORY_FORMAT.named("contiguous
         out = py_tensor_is_contiguous(input, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_is_contiguous, "is_contiguous", "input:tensor memory_format:memory_format", input, memory_format)
-    if out < 0:
-        raise fail()
-    return out != 0
+    return out
 
 
 def tensor_data_ptr(input):
@@ -17878,8 +16488,6 @@ def tensor_data_ptr(input):
         out = py_tensor_data_ptr(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_data_ptr, "data_ptr", "input:tensor", input)
-    if out < 0:
-        raise fail()
     return out
 
 
@@ -17895,9 +16503,7 @@ def tensor_is_set_to(input=MISSING, other=MISSING, **names):
         out = py_tensor_is_set_to(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_is_set_to, "is_set_to", "input:tensor other:tensor", input, other)
-    if out < 0:
-        raise fail()
-    return out != 0
+    return out
 
 
 def tensor_is_same(input=MISSING, other=MISSING, **names):
@@ -17912,9 +16518,7 @@ def tensor_is_same(input=MISSING, other=MISSING, **names):
         out = py_tensor_is_same(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_is_same, "is_same", "input:tensor other:tensor", input, other)
-    if out < 0:
-        raise fail()
-    return out != 0
+    return out
 
 
 def tensor_base(input):
@@ -17927,11 +16531,7 @@ def tensor_base(input):
         out = py_tensor_base(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_base, "base", "input:tensor", input)
-    if out > 1:
-        return wrap(out)
-    if out:
-        raise fail()
-    return None
+    return wrap(out) if out else None
 
 
 def out_offer(place, inputs):
@@ -17952,9 +16552,7 @@ def out_offer(place, inputs):
         out = py_out_offer(place, inputs_c, len(inputs_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, out_offer, "out_offer", "place:tensor inputs:tensor[]", place, inputs)
-    if out < 0:
-        raise fail()
-    return out != 0
+    return out
 
 
 def out_finish(place, made=None):
@@ -17972,11 +16570,7 @@ def out_finish(place, made=None):
         out = py_out_finish(place, made)
     except BAD_ARGUMENTS as error:
         return otherwise(error, out_finish, "out_finish", "place:tensor made:tensor?", place, made)
-    if out > 1:
-        return wrap(out)
-    if out:
-        raise fail()
-    return None
+    return wrap(out) if out else None
 
 
 def tensor_version(input):
@@ -17985,18 +16579,16 @@ def tensor_version(input):
         out = py_tensor_version(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_version, "version", "input:tensor", input)
-    return int_or_fail(out)
+    return out
 
 
 def tensor_item(input):
     """The only element of a tensor as a number."""
     try:
         out = ffi_new(SCALAR_OUT)
-        status = py_tensor_item(input, out)
+        py_tensor_item(input, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_item, "item", "input:tensor", input)
-    if status:
-        raise fail()
     return scalar_from(out)
 
 
@@ -18020,11 +16612,9 @@ def set_print_options(precision=4, threshold=1000, edge_items=3, line_width=80, 
         sci_mode: Whether numbers are written as 1e3; absent: where they ask for it.
     """
     try:
-        status = py_set_print_options(precision, threshold, edge_items, line_width, -1 if sci_mode is None else sci_mode)
+        py_set_print_options(precision, threshold, edge_items, line_width, -1 if sci_mode is None else sci_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_print_options, "set_print_options", "precision:i64 threshold:i64 edge_items:i64 line_width:i64 sci_mode:bool?", precision, threshold, edge_items, line_width, sci_mode)
-    if status:
-        raise fail()
 
 
 def tensor_requires_grad(input):
@@ -18033,9 +16623,7 @@ def tensor_requires_grad(input):
         out = py_tensor_requires_grad(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_requires_grad, "requires_grad", "input:tensor", input)
-    if out < 0:
-        raise fail()
-    return out != 0
+    return out
 
 
 def tensor_requires_grad_(input, requires_grad=True):
@@ -18045,11 +16633,9 @@ def tensor_requires_grad_(input, requires_grad=True):
         requires_grad: Whether backward shall find its gradient.
     """
     try:
-        status = py_tensor_requires_grad_(input, requires_grad)
+        py_tensor_requires_grad_(input, requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_requires_grad_, "requires_grad_", "input:tensor requires_grad:bool", input, requires_grad)
-    if status:
-        raise fail()
     return input
 
 
@@ -18059,9 +16645,7 @@ def tensor_is_leaf(input):
         out = py_tensor_is_leaf(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_is_leaf, "is_leaf", "input:tensor", input)
-    if out < 0:
-        raise fail()
-    return out != 0
+    return out
 
 
 def tensor_grad(input):
@@ -18074,11 +16658,7 @@ def tensor_grad(input):
         out = py_tensor_grad(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_grad, "grad", "input:tensor", input)
-    if out > 1:
-        return wrap(out)
-    if out:
-        raise fail()
-    return None
+    return wrap(out) if out else None
 
 
 def tensor_set_grad(input, grad=None):
@@ -18088,21 +16668,17 @@ def tensor_set_grad(input, grad=None):
         grad: A tensor of the same shape, dtype and device, or absent to drop the gradient.
     """
     try:
-        status = py_tensor_set_grad(input, grad)
+        py_tensor_set_grad(input, grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_set_grad, "set_grad", "input:tensor grad:tensor?", input, grad)
-    if status:
-        raise fail()
 
 
 def tensor_retain_grad(input):
     """Makes backward keep the gradient of a tensor that is not a leaf."""
     try:
-        status = py_tensor_retain_grad(input)
+        py_tensor_retain_grad(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_retain_grad, "retain_grad", "input:tensor", input)
-    if status:
-        raise fail()
 
 
 def tensor_retains_grad(input):
@@ -18111,9 +16687,7 @@ def tensor_retains_grad(input):
         out = py_tensor_retains_grad(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_retains_grad, "retains_grad", "input:tensor", input)
-    if out < 0:
-        raise fail()
-    return out != 0
+    return out
 
 
 def tensor_node(input):
@@ -18135,7 +16709,7 @@ def tensor_output_nr(input):
         out = py_tensor_output_nr(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_output_nr, "output_nr", "input:tensor", input)
-    return int_or_fail(out)
+    return out
 
 
 def tensor_grad_fn_name(input):
@@ -18170,11 +16744,9 @@ def tensor_set_data(input, data):
         data: The tensor whose memory, shape and dtype it has from now on.
     """
     try:
-        status = py_tensor_set_data(input, data)
+        py_tensor_set_data(input, data)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_set_data, "set_data", "input:tensor data:tensor", input, data)
-    if status:
-        raise fail()
 
 
 def build_info():
@@ -18210,9 +16782,7 @@ def is_grad_enabled():
         out = py_is_grad_enabled()
     except BAD_ARGUMENTS as error:
         return otherwise(error, is_grad_enabled, "is_grad_enabled", "")
-    if out < 0:
-        raise fail()
-    return out != 0
+    return out
 
 
 def set_grad_enabled(mode):
@@ -18222,11 +16792,9 @@ def set_grad_enabled(mode):
         mode: Record or not.
     """
     try:
-        status = py_set_grad_enabled(mode)
+        py_set_grad_enabled(mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_grad_enabled, "set_grad_enabled", "mode:bool", mode)
-    if status:
-        raise fail()
 
 
 def is_anomaly_enabled():
@@ -18235,9 +16803,7 @@ def is_anomaly_enabled():
         out = py_is_anomaly_enabled()
     except BAD_ARGUMENTS as error:
         return otherwise(error, is_anomaly_enabled, "is_anomaly_enabled", "")
-    if out < 0:
-        raise fail()
-    return out != 0
+    return out
 
 
 def set_detect_anomaly(mode):
@@ -18247,11 +16813,9 @@ def set_detect_anomaly(mode):
         mode: Check or not.
     """
     try:
-        status = py_set_detect_anomaly(mode)
+        py_set_detect_anomaly(mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_detect_anomaly, "set_detect_anomaly", "mode:bool", mode)
-    if status:
-        raise fail()
 
 
 def get_default_dtype():
@@ -18260,8 +16824,6 @@ def get_default_dtype():
         out = py_get_default_dtype()
     except BAD_ARGUMENTS as error:
         return otherwise(error, get_default_dtype, "get_default_dtype", "")
-    if not out:
-        raise fail()
     return DTYPE.value(out)
 
 
@@ -18272,11 +16834,9 @@ def set_default_dtype(d):
         d: float32 or float64.
     """
     try:
-        status = py_set_default_dtype(DTYPE[d])
+        py_set_default_dtype(DTYPE[d])
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_default_dtype, "set_default_dtype", "d:dtype", d)
-    if status:
-        raise fail()
 
 
 def get_default_device():
@@ -18285,7 +16845,7 @@ def get_default_device():
         out = py_get_default_device()
     except BAD_ARGUMENTS as error:
         return otherwise(error, get_default_device, "get_default_device", "")
-    return device_from(out)
+    return device_at(out)
 
 
 def set_default_device(device):
@@ -18297,11 +16857,9 @@ def set_default_device(device):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        status = py_set_default_device(device_type, device_index)
+        py_set_default_device(device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_default_device, "set_default_device", "device:device", device)
-    if status:
-        raise fail()
 
 
 def device_is_available(device):
@@ -18315,9 +16873,7 @@ def device_is_available(device):
         out = py_device_is_available(device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, device_is_available, "device_is_available", "device:device", device)
-    if out < 0:
-        raise fail()
-    return out != 0
+    return out
 
 
 def get_num_threads():
@@ -18326,7 +16882,7 @@ def get_num_threads():
         out = py_get_num_threads()
     except BAD_ARGUMENTS as error:
         return otherwise(error, get_num_threads, "get_num_threads", "")
-    return int_or_fail(out)
+    return out
 
 
 def set_num_threads(n):
@@ -18336,11 +16892,9 @@ def set_num_threads(n):
         n: At least 1; the calling thread is one of them.
     """
     try:
-        status = py_set_num_threads(n)
+        py_set_num_threads(n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_num_threads, "set_num_threads", "n:i64", n)
-    if status:
-        raise fail()
 
 
 def memory_stats(device=None):
@@ -18356,11 +16910,9 @@ def memory_stats(device=None):
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = ffi_new("int64_t[3]")
-        status = py_memory_stats(device_type, device_index, out)
+        py_memory_stats(device_type, device_index, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, memory_stats, "memory_stats", "device:device?", device)
-    if status:
-        raise fail()
     return memory_stats_result((out[0], out[1], out[2]))
 
 
@@ -18372,11 +16924,9 @@ def set_log(log):
     """
     try:
         log_c = keep(log)
-        status = py_set_log(log_c)
+        py_set_log(log_c)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_log, "set_log", "log:callback?", log)
-    if status:
-        raise fail()
 
 
 def set_memory_hook(hook):
@@ -18388,21 +16938,17 @@ def set_memory_hook(hook):
     """
     try:
         hook_c = keep(hook)
-        status = py_set_memory_hook(hook_c)
+        py_set_memory_hook(hook_c)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_memory_hook, "set_memory_hook", "hook:callback", hook)
-    if status:
-        raise fail()
 
 
 def remove_memory_hook():
     """Lets allocations of this context fail at once again."""
     try:
-        status = py_remove_memory_hook()
+        py_remove_memory_hook()
     except BAD_ARGUMENTS as error:
         return otherwise(error, remove_memory_hook, "remove_memory_hook", "")
-    if status:
-        raise fail()
 
 
 def empty_cache(device=None):
@@ -18413,11 +16959,9 @@ def empty_cache(device=None):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        status = py_empty_cache(device_type, device_index)
+        py_empty_cache(device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, empty_cache, "empty_cache", "device:device?", device)
-    if status:
-        raise fail()
 
 
 def synchronize(device=None):
@@ -18429,11 +16973,9 @@ def synchronize(device=None):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        status = py_synchronize(device_type, device_index)
+        py_synchronize(device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, synchronize, "synchronize", "device:device?", device)
-    if status:
-        raise fail()
 
 
 def view(input, *args, size=None):
@@ -18468,11 +17010,9 @@ def detach_(input=MISSING, **names):
     if names:
         input, = by_own_names(detach_, names, input=input)
     try:
-        status = py_detach_(input)
+        py_detach_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, detach_, "detach_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -18579,11 +17119,9 @@ def transpose_(input, dim0, dim1):
         dim1: The other.
     """
     try:
-        status = py_transpose_(input, dim0, dim1)
+        py_transpose_(input, dim0, dim1)
     except BAD_ARGUMENTS as error:
         return otherwise(error, transpose_, "transpose_", "input:tensor dim0:i64 dim1:i64", input, dim0, dim1)
-    if status:
-        raise fail()
     return input
 
 
@@ -18611,11 +17149,9 @@ def swapaxes_(input, axis0, axis1):
         axis1: The other.
     """
     try:
-        status = py_swapaxes_(input, axis0, axis1)
+        py_swapaxes_(input, axis0, axis1)
     except BAD_ARGUMENTS as error:
         return otherwise(error, swapaxes_, "swapaxes_", "input:tensor axis0:i64 axis1:i64", input, axis0, axis1)
-    if status:
-        raise fail()
     return input
 
 
@@ -18667,11 +17203,9 @@ def t(input=MISSING, **names):
 def t_(input):
     """In-place version of `t`."""
     try:
-        status = py_t_(input)
+        py_t_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, t_, "t_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -18701,11 +17235,9 @@ def squeeze_(input=MISSING, dim=None, **names):
         input, dim, = by_own_names(squeeze_, names, input=input, dim=dim)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
-        status = py_squeeze_(input, dim_c, dim_c_n)
+        py_squeeze_(input, dim_c, dim_c_n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, squeeze_, "squeeze_", "input:tensor dim:i64[1]?", input, dim)
-    if status:
-        raise fail()
     return input
 
 
@@ -18733,11 +17265,9 @@ def unsqueeze_(input=MISSING, dim=MISSING, **names):
     if names:
         input, dim, = by_own_names(unsqueeze_, names, input=input, dim=dim)
     try:
-        status = py_unsqueeze_(input, dim)
+        py_unsqueeze_(input, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, unsqueeze_, "unsqueeze_", "input:tensor dim:i64", input, dim)
-    if status:
-        raise fail()
     return input
 
 
@@ -18869,11 +17399,9 @@ def as_strided_(input, size, stride, storage_offset=None):
     try:
         size_c = shape_list(size)
         stride_c = shape_list(stride)
-        status = py_as_strided_(input, size_c, len(size_c), stride_c, len(stride_c), storage_offset is not None, 0 if storage_offset is None else storage_offset)
+        py_as_strided_(input, size_c, len(size_c), stride_c, len(stride_c), storage_offset is not None, 0 if storage_offset is None else storage_offset)
     except BAD_ARGUMENTS as error:
         return otherwise(error, as_strided_, "as_strided_", "input:tensor size:i64[] stride:i64[] storage_offset:i64?", input, size, stride, storage_offset)
-    if status:
-        raise fail()
     return input
 
 
@@ -18887,11 +17415,9 @@ def resize_(input, *args, size=None):
     """
     try:
         size_c = read_sizes(args, size)
-        status = py_resize_(input, size_c, len(size_c))
+        py_resize_(input, size_c, len(size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, resize_, "resize_", "input:tensor size:i64[]", input, given_sizes(args, size))
-    if status:
-        raise fail()
     return input
 
 
@@ -18902,11 +17428,9 @@ def resize_as_(input, the_template):
         the_template: The tensor whose shape is taken.
     """
     try:
-        status = py_resize_as_(input, the_template)
+        py_resize_as_(input, the_template)
     except BAD_ARGUMENTS as error:
         return otherwise(error, resize_as_, "resize_as_", "input:tensor the_template:tensor", input, the_template)
-    if status:
-        raise fail()
     return input
 
 
@@ -18921,8 +17445,6 @@ def view_dtype(input, dtype):
         out = py_view_dtype(input, DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, view_dtype, "view_dtype", "input:tensor dtype:dtype", input, dtype)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -19192,8 +17714,6 @@ def cat(tensors, dim=0, *, out=None, **names):
         out = py_cat(tensors_c, len(tensors_c), dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cat, "cat", "tensors:tensor[] dim:i64", tensors, dim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -19213,8 +17733,6 @@ def stack(tensors, dim=0, *, out=None, **names):
         out = py_stack(tensors_c, len(tensors_c), dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, stack, "stack", "tensors:tensor[] dim:i64", tensors, dim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -19229,8 +17747,6 @@ def repeat(input, *args, repeats=None):
         out = py_repeat(input, repeats_c, len(repeats_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, repeat, "repeat", "input:tensor repeats:i64[]", input, given_sizes(args, repeats))
-    if out is None:
-        raise fail()
     return out
 
 
@@ -19250,8 +17766,6 @@ def narrow_copy(input=MISSING, dim=MISSING, start=MISSING, length=MISSING, *, ou
         out = py_narrow_copy(input, dim, start, length)
     except BAD_ARGUMENTS as error:
         return otherwise(error, narrow_copy, "narrow_copy", "input:tensor dim:i64 start:i64 length:i64", input, dim, start, length)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -19284,8 +17798,6 @@ def flip(input=MISSING, *args, dims=None, out=None, **names):
         out = py_flip(input, dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, flip, "flip", "input:tensor dims:i64[1]", input, given_sizes(args, dims))
-    if out is None:
-        raise fail()
     return out
 
 
@@ -19305,8 +17817,6 @@ def interpolate(input, size=None, scale_factor=None, mode='nearest'):
         out = py_interpolate(input, size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode])
     except BAD_ARGUMENTS as error:
         return otherwise(error, interpolate, "interpolate", "input:tensor size:i64[1]? scale_factor:f64[1]? mode:enum", input, size, scale_factor, mode)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -19334,8 +17844,6 @@ def interpolate_aligned(input, size=None, scale_factor=None, mode='bilinear', al
         out = py_interpolate_aligned(input, size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode], -1 if align_corners is None else align_corners, -1 if recompute_scale_factor is None else recompute_scale_factor, antialias)
     except BAD_ARGUMENTS as error:
         return otherwise(error, interpolate_aligned, "interpolate_aligned", "input:tensor size:i64[1]? scale_factor:f64[1]? mode:enum align_corners:bool? recompute_scale_factor:bool? antialias:bool", input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -19357,8 +17865,6 @@ def grid_sample(input, grid, mode='bilinear', padding_mode='zeros', align_corner
         out = py_grid_sample(input, grid, c_string(mode), c_string(padding_mode), -1 if align_corners is None else align_corners)
     except BAD_ARGUMENTS as error:
         return otherwise(error, grid_sample, "grid_sample", "input:tensor grid:tensor mode:str padding_mode:str align_corners:bool?", input, grid, mode, padding_mode, align_corners)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -19377,8 +17883,6 @@ def affine_grid(theta, size, align_corners=None):
         out = py_affine_grid(theta, size_c, len(size_c), -1 if align_corners is None else align_corners)
     except BAD_ARGUMENTS as error:
         return otherwise(error, affine_grid, "affine_grid", "theta:tensor size:i64[] align_corners:bool?", theta, size, align_corners)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -19396,8 +17900,6 @@ def ger(input=MISSING, vec2=MISSING, *, out=None, **names):
         out = py_ger(input, vec2)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ger, "ger", "input:tensor vec2:tensor", input, vec2)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -19411,19 +17913,15 @@ def absolute(input=MISSING, *, out=None, **names):
         out = py_absolute(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, absolute, "absolute", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def absolute_(input):
     """Another name of `abs_`."""
     try:
-        status = py_absolute_(input)
+        py_absolute_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, absolute_, "absolute_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -19437,19 +17935,15 @@ def negative(input=MISSING, *, out=None, **names):
         out = py_negative(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, negative, "negative", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def negative_(input):
     """Another name of `neg_`."""
     try:
-        status = py_negative_(input)
+        py_negative_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, negative_, "negative_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -19463,19 +17957,15 @@ def sgn(input=MISSING, *, out=None, **names):
         out = py_sgn(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sgn, "sgn", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def sgn_(input):
     """Another name of `sign_`."""
     try:
-        status = py_sgn_(input)
+        py_sgn_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sgn_, "sgn_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -19489,19 +17979,15 @@ def fix(input=MISSING, *, out=None, **names):
         out = py_fix(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fix, "fix", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def fix_(input):
     """Another name of `trunc_`."""
     try:
-        status = py_fix_(input)
+        py_fix_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fix_, "fix_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -19515,19 +18001,15 @@ def arcsin(input=MISSING, *, out=None, **names):
         out = py_arcsin(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arcsin, "arcsin", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def arcsin_(input):
     """Another name of `asin_`."""
     try:
-        status = py_arcsin_(input)
+        py_arcsin_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arcsin_, "arcsin_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -19541,19 +18023,15 @@ def arccos(input=MISSING, *, out=None, **names):
         out = py_arccos(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arccos, "arccos", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def arccos_(input):
     """Another name of `acos_`."""
     try:
-        status = py_arccos_(input)
+        py_arccos_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arccos_, "arccos_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -19567,19 +18045,15 @@ def arctan(input=MISSING, *, out=None, **names):
         out = py_arctan(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arctan, "arctan", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def arctan_(input):
     """Another name of `atan_`."""
     try:
-        status = py_arctan_(input)
+        py_arctan_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arctan_, "arctan_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -19597,8 +18071,6 @@ def arctan2(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_arctan2(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arctan2, "arctan2", "input:tensor other:tensor", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -19611,11 +18083,9 @@ def arctan2_(input=MISSING, other=MISSING, **names):
     if names:
         input, other, = by_own_names(arctan2_, names, input=input, other=other)
     try:
-        status = py_arctan2_(input, other)
+        py_arctan2_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arctan2_, "arctan2_", "input:tensor other:tensor", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -19629,19 +18099,15 @@ def arcsinh(input=MISSING, *, out=None, **names):
         out = py_arcsinh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arcsinh, "arcsinh", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def arcsinh_(input):
     """Another name of `asinh_`."""
     try:
-        status = py_arcsinh_(input)
+        py_arcsinh_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arcsinh_, "arcsinh_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -19655,19 +18121,15 @@ def arccosh(input=MISSING, *, out=None, **names):
         out = py_arccosh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arccosh, "arccosh", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def arccosh_(input):
     """Another name of `acosh_`."""
     try:
-        status = py_arccosh_(input)
+        py_arccosh_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arccosh_, "arccosh_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -19681,19 +18143,15 @@ def arctanh(input=MISSING, *, out=None, **names):
         out = py_arctanh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arctanh, "arctanh", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
 def arctanh_(input):
     """Another name of `atanh_`."""
     try:
-        status = py_arctanh_(input)
+        py_arctanh_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arctanh_, "arctanh_", "input:tensor", input)
-    if status:
-        raise fail()
     return input
 
 
@@ -19718,8 +18176,6 @@ def subtract(input=MISSING, other=MISSING, third=MISSING, *, alpha=1, out=None, 
         if is_plain(input):
             return subtract(number_like(input, other), other, alpha=alpha)
         return otherwise(error, subtract, "subtract", "input:tensor other:operand alpha:scalar", input, other, alpha)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -19737,11 +18193,9 @@ def subtract_(input=MISSING, other=MISSING, third=MISSING, *, alpha=1, **names):
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        status = py_subtract_(input, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
+        py_subtract_(input, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, subtract_, "subtract_", "input:tensor other:operand alpha:scalar", input, other, alpha)
-    if status:
-        raise fail()
     return input
 
 
@@ -19762,8 +18216,6 @@ def multiply(input=MISSING, other=MISSING, *, out=None, **names):
         if is_plain(input):
             return multiply(number_like(input, other), other)
         return otherwise(error, multiply, "multiply", "input:tensor other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -19777,11 +18229,9 @@ def multiply_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(multiply_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_multiply_(input, other_h, other_kind, other_i, other_f)
+        py_multiply_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, multiply_, "multiply_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -19804,8 +18254,6 @@ def divide(input=MISSING, other=MISSING, *, rounding_mode=None, out=None, **name
         if is_plain(input):
             return divide(number_like(input, other), other, rounding_mode=rounding_mode)
         return otherwise(error, divide, "divide", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -19821,11 +18269,9 @@ def divide_(input=MISSING, other=MISSING, *, rounding_mode=None, **names):
         input, other, = by_own_names(divide_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_divide_(input, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
+        py_divide_(input, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
     except BAD_ARGUMENTS as error:
         return otherwise(error, divide_, "divide_", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode)
-    if status:
-        raise fail()
     return input
 
 
@@ -19846,8 +18292,6 @@ def clip(input=MISSING, min=None, max=None, *, out=None, **names):
         out = py_clip(input, min_h, min_kind, min_i, min_f, max_h, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, clip, "clip", "input:tensor min:operand? max:operand?", input, min, max)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -19861,11 +18305,9 @@ def clip_(input, min=None, max=None):
     try:
         min_h, min_kind, min_i, min_f = read_operand_or_none(min)
         max_h, max_kind, max_i, max_f = read_operand_or_none(max)
-        status = py_clip_(input, min_h, min_kind, min_i, min_f, max_h, max_kind, max_i, max_f)
+        py_clip_(input, min_h, min_kind, min_i, min_f, max_h, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, clip_, "clip_", "input:tensor min:operand? max:operand?", input, min, max)
-    if status:
-        raise fail()
     return input
 
 
@@ -19884,8 +18326,6 @@ def greater(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_greater(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, greater, "greater", "input:tensor other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -19899,11 +18339,9 @@ def greater_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(greater_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_greater_(input, other_h, other_kind, other_i, other_f)
+        py_greater_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, greater_, "greater_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -19922,8 +18360,6 @@ def greater_equal(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_greater_equal(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, greater_equal, "greater_equal", "input:tensor other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -19937,11 +18373,9 @@ def greater_equal_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(greater_equal_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_greater_equal_(input, other_h, other_kind, other_i, other_f)
+        py_greater_equal_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, greater_equal_, "greater_equal_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -19960,8 +18394,6 @@ def less(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_less(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, less, "less", "input:tensor other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -19975,11 +18407,9 @@ def less_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(less_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_less_(input, other_h, other_kind, other_i, other_f)
+        py_less_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, less_, "less_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -19998,8 +18428,6 @@ def less_equal(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_less_equal(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, less_equal, "less_equal", "input:tensor other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -20013,11 +18441,9 @@ def less_equal_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(less_equal_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_less_equal_(input, other_h, other_kind, other_i, other_f)
+        py_less_equal_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, less_equal_, "less_equal_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -20036,8 +18462,6 @@ def not_equal(input=MISSING, other=MISSING, *, out=None, **names):
         out = py_not_equal(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, not_equal, "not_equal", "input:tensor other:operand", input, other)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -20051,11 +18475,9 @@ def not_equal_(input=MISSING, other=MISSING, **names):
         input, other, = by_own_names(not_equal_, names, input=input, other=other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = py_not_equal_(input, other_h, other_kind, other_i, other_f)
+        py_not_equal_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, not_equal_, "not_equal_", "input:tensor other:operand", input, other)
-    if status:
-        raise fail()
     return input
 
 
@@ -20077,8 +18499,6 @@ def trapz(y, x=None, *, dx=None, dim=-1, out=None, **names):
         out = py_trapz(y, x, dx_kind, dx_i, dx_f, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, trapz, "trapz", "y:tensor x:tensor? dx:scalar? dim:i64", y, x, dx, dim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -20098,8 +18518,6 @@ def concat(tensors, dim=0, *, out=None, **names):
         out = py_concat(tensors_c, len(tensors_c), dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, concat, "concat", "tensors:tensor[] dim:i64", tensors, dim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -20119,8 +18537,6 @@ def concatenate(tensors, dim=0, *, out=None, **names):
         out = py_concatenate(tensors_c, len(tensors_c), dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, concatenate, "concatenate", "tensors:tensor[] dim:i64", tensors, dim)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -20148,11 +18564,9 @@ def swapdims_(input, dim0, dim1):
         dim1: The other.
     """
     try:
-        status = py_swapdims_(input, dim0, dim1)
+        py_swapdims_(input, dim0, dim1)
     except BAD_ARGUMENTS as error:
         return otherwise(error, swapdims_, "swapdims_", "input:tensor dim0:i64 dim1:i64", input, dim0, dim1)
-    if status:
-        raise fail()
     return input
 
 
@@ -20187,8 +18601,6 @@ def row_stack(tensors, *, out=None):
         out = py_row_stack(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, row_stack, "row_stack", "tensors:tensor[]", tensors)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -20202,8 +18614,6 @@ def argwhere(input=MISSING, *, out=None, **names):
         out = py_argwhere(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, argwhere, "argwhere", "input:tensor", input)
-    if out is None:
-        raise fail()
     return out
 
 
@@ -20314,7 +18724,7 @@ class Dataset(Handle):
             out = py_dataset_len(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "len", "self:handle", self) from None
-        return int_or_fail(out)
+        return out
 
 
 class DataLoader(Handle):
@@ -20329,16 +18739,14 @@ class DataLoader(Handle):
             out = py_data_loader_len(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "len", "self:handle", self) from None
-        return int_or_fail(out)
+        return out
 
     def start(self):
         """Begins a new epoch, in a new order if the loader shuffles."""
         try:
-            status = py_data_loader_start(self._h)
+            py_data_loader_start(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "start", "self:handle", self) from None
-        if status:
-            raise fail()
 
     def next(self):
         """The next batch. Begins an epoch if none has begun.
@@ -20366,7 +18774,7 @@ class Stream(Handle):
             out = py_stream_device(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "device", "self:handle", self) from None
-        return device_from(out)
+        return device_at(out)
 
     def native(self):
         """The device's own name for the stream: the address of a `cudaStream_t`.
@@ -20378,16 +18786,14 @@ class Stream(Handle):
             out = py_stream_native(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "native", "self:handle", self) from None
-        return int_or_fail(out)
+        return out
 
     def synchronize(self):
         """Waits until everything in the stream is done."""
         try:
-            status = py_stream_synchronize(self._h)
+            py_stream_synchronize(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "synchronize", "self:handle", self) from None
-        if status:
-            raise fail()
 
     def query(self):
         """Whether everything in the stream is done."""
@@ -20395,9 +18801,7 @@ class Stream(Handle):
             out = py_stream_query(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "query", "self:handle", self) from None
-        if out < 0:
-            raise fail()
-        return out != 0
+        return out
 
 
 class Event(Handle):
@@ -20413,7 +18817,7 @@ class Event(Handle):
             out = py_event_device(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "device", "self:handle", self) from None
-        return device_from(out)
+        return device_at(out)
 
     def record(self, stream=None):
         """Puts the mark at the end of a stream.
@@ -20422,11 +18826,9 @@ class Event(Handle):
             stream: Absent: the current stream.
         """
         try:
-            status = py_event_record(self._h, 0 if stream is None else stream._h)
+            py_event_record(self._h, 0 if stream is None else stream._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "record", "self:handle stream:handle?", self, stream) from None
-        if status:
-            raise fail()
 
     def wait(self, device=None):
         """The device's current stream goes on when the mark has been reached.
@@ -20436,20 +18838,16 @@ class Event(Handle):
         """
         try:
             device_type, device_index = (0, 0) if device is None else device_parts(device)
-            status = py_event_wait(self._h, device_type, device_index)
+            py_event_wait(self._h, device_type, device_index)
         except BAD_ARGUMENTS as error:
             raise complain(error, "wait", "self:handle device:device?", self, device) from None
-        if status:
-            raise fail()
 
     def synchronize(self):
         """Waits until the mark has been reached."""
         try:
-            status = py_event_synchronize(self._h)
+            py_event_synchronize(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "synchronize", "self:handle", self) from None
-        if status:
-            raise fail()
 
     def query(self):
         """Whether the mark has been reached."""
@@ -20457,9 +18855,7 @@ class Event(Handle):
             out = py_event_query(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "query", "self:handle", self) from None
-        if out < 0:
-            raise fail()
-        return out != 0
+        return out
 
     def elapsed_time(self, end):
         """The time between two marks that have been reached.
@@ -20474,7 +18870,7 @@ class Event(Handle):
             out = py_event_elapsed_time(self._h, end._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "elapsed_time", "self:handle end:handle", self, end) from None
-        return float_or_fail(out)
+        return out
 
 
 class Graph(Handle):
@@ -20489,40 +18885,32 @@ class Graph(Handle):
         optimizer's first step, must have run before.
         """
         try:
-            status = py_graph_begin(self._h)
+            py_graph_begin(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "begin", "self:handle", self) from None
-        if status:
-            raise fail()
 
     def end(self):
         """Ends the recording. Tensors made meanwhile get their values with each replay."""
         try:
-            status = py_graph_end(self._h)
+            py_graph_end(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "end", "self:handle", self) from None
-        if status:
-            raise fail()
 
     def abandon(self):
         """Ends the recording and throws it away; without one, does nothing."""
         try:
-            status = py_graph_abandon(self._h)
+            py_graph_abandon(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "abandon", "self:handle", self) from None
-        if status:
-            raise fail()
 
     def replay(self):
         """Runs the recorded work on the current stream, on what its tensors hold now. Random
         numbers go on where the generator is.
         """
         try:
-            status = py_graph_replay(self._h)
+            py_graph_replay(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "replay", "self:handle", self) from None
-        if status:
-            raise fail()
 
 
 class KvCache(Handle):
@@ -20545,11 +18933,9 @@ class KvCache(Handle):
         """
         try:
             out = ffi_new("int64_t[2]")
-            status = py_kv_cache_update(self._h, key, value, out)
+            py_kv_cache_update(self._h, key, value, out)
         except BAD_ARGUMENTS as error:
             raise complain(error, "update", "self:handle key:tensor value:tensor", self, key, value) from None
-        if status:
-            raise fail()
         return kv_cache_update_result((wrap(out[0]), wrap(out[1])))
 
     @property
@@ -20559,7 +18945,7 @@ class KvCache(Handle):
             out = py_kv_cache_length(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "length", "self:handle", self) from None
-        return int_or_fail(out)
+        return out
 
     def truncate(self, length):
         """Forgets the last tokens and keeps the memory. What update gave before is overwritten by
@@ -20569,11 +18955,9 @@ class KvCache(Handle):
             length: How many of the first tokens stay; 0 for another text.
         """
         try:
-            status = py_kv_cache_truncate(self._h, length)
+            py_kv_cache_truncate(self._h, length)
         except BAD_ARGUMENTS as error:
             raise complain(error, "truncate", "self:handle length:i64", self, length) from None
-        if status:
-            raise fail()
 
     def follow(self, place, seen):
         """For work that is recorded once and run for many tokens: from here on tokens come one by
@@ -20585,11 +18969,9 @@ class KvCache(Handle):
             seen: Which places count: bool [1, capacity], true up to that one.
         """
         try:
-            status = py_kv_cache_follow(self._h, place, seen)
+            py_kv_cache_follow(self._h, place, seen)
         except BAD_ARGUMENTS as error:
             raise complain(error, "follow", "self:handle place:tensor seen:tensor", self, place, seen) from None
-        if status:
-            raise fail()
 
     def settle(self, length):
         """Follows no place any more.
@@ -20598,11 +18980,9 @@ class KvCache(Handle):
             length: How many tokens have come by now.
         """
         try:
-            status = py_kv_cache_settle(self._h, length)
+            py_kv_cache_settle(self._h, length)
         except BAD_ARGUMENTS as error:
             raise complain(error, "settle", "self:handle length:i64", self, length) from None
-        if status:
-            raise fail()
 
     @property
     def place(self):
@@ -20615,11 +18995,7 @@ class KvCache(Handle):
             out = py_kv_cache_place(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "place", "self:handle", self) from None
-        if out > 1:
-            return wrap(out)
-        if out:
-            raise fail()
-        return None
+        return wrap(out) if out else None
 
     @property
     def seen(self):
@@ -20632,11 +19008,7 @@ class KvCache(Handle):
             out = py_kv_cache_seen(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "seen", "self:handle", self) from None
-        if out > 1:
-            return wrap(out)
-        if out:
-            raise fail()
-        return None
+        return wrap(out) if out else None
 
     def decoder_block(self, input, heads, norm1_weight, norm1_bias, qkv_weight, qkv_bias, out_weight, out_bias, norm2_weight, norm2_bias, up_weight, up_bias, down_weight, down_bias, eps=1e-05):
         """Tokens through a block of a language model that looks back: x = input +
@@ -20671,8 +19043,6 @@ class KvCache(Handle):
             out = py_kv_cache_decoder_block(self._h, input, heads, norm1_weight, norm1_bias, qkv_weight, qkv_bias, out_weight, out_bias, norm2_weight, norm2_bias, up_weight, up_bias, down_weight, down_bias, eps)
         except BAD_ARGUMENTS as error:
             raise complain(error, "decoder_block", "self:handle input:tensor heads:i64 norm1_weight:tensor norm1_bias:tensor? qkv_weight:tensor qkv_bias:tensor? out_weight:tensor out_bias:tensor? norm2_weight:tensor norm2_bias:tensor? up_weight:tensor up_bias:tensor? down_weight:tensor down_bias:tensor? eps:f64", self, input, heads, norm1_weight, norm1_bias, qkv_weight, qkv_bias, out_weight, out_bias, norm2_weight, norm2_bias, up_weight, up_bias, down_weight, down_bias, eps) from None
-        if out is None:
-            raise fail()
         return out
 
 
@@ -20692,8 +19062,6 @@ class GradScaler(Handle):
             out = py_grad_scaler_scale(self._h, outputs)
         except BAD_ARGUMENTS as error:
             raise complain(error, "scale", "self:handle outputs:tensor", self, outputs) from None
-        if out is None:
-            raise fail()
         return out
 
     def unscale_(self, optimizer):
@@ -20703,11 +19071,9 @@ class GradScaler(Handle):
             optimizer: Whose parameters' gradients are meant.
         """
         try:
-            status = py_grad_scaler_unscale_(self._h, optimizer._h)
+            py_grad_scaler_unscale_(self._h, optimizer._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "unscale_", "self:handle optimizer:handle", self, optimizer) from None
-        if status:
-            raise fail()
 
     def step(self, optimizer):
         """A step of the optimizer, which does nothing if a gradient is infinite or NaN. A GPU
@@ -20717,11 +19083,9 @@ class GradScaler(Handle):
             optimizer: What steps.
         """
         try:
-            status = py_grad_scaler_step(self._h, optimizer._h)
+            py_grad_scaler_step(self._h, optimizer._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "step", "self:handle optimizer:handle", self, optimizer) from None
-        if status:
-            raise fail()
 
     def update(self, new_scale=None):
         """A smaller scale after a step that was left out, a larger one after many that were not.
@@ -20730,11 +19094,9 @@ class GradScaler(Handle):
             new_scale: The scale from now on.
         """
         try:
-            status = py_grad_scaler_update(self._h, new_scale is not None, 0.0 if new_scale is None else new_scale)
+            py_grad_scaler_update(self._h, new_scale is not None, 0.0 if new_scale is None else new_scale)
         except BAD_ARGUMENTS as error:
             raise complain(error, "update", "self:handle new_scale:f64?", self, new_scale) from None
-        if status:
-            raise fail()
 
     def get_state(self):
         """What grad_scaler_set_state needs to go on. It waits for a GPU.
@@ -20746,8 +19108,6 @@ class GradScaler(Handle):
             out = py_grad_scaler_get_state(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "get_state", "self:handle", self) from None
-        if out is None:
-            raise fail()
         return out
 
     def set_state(self, state):
@@ -20757,11 +19117,9 @@ class GradScaler(Handle):
             state: What grad_scaler_get_state gave.
         """
         try:
-            status = py_grad_scaler_set_state(self._h, state)
+            py_grad_scaler_set_state(self._h, state)
         except BAD_ARGUMENTS as error:
             raise complain(error, "set_state", "self:handle state:tensor", self, state) from None
-        if status:
-            raise fail()
 
 
 class Module(Handle):
@@ -20781,8 +19139,6 @@ class Module(Handle):
             out = py_module_forward(self._h, input, target)
         except BAD_ARGUMENTS as error:
             raise complain(error, "forward", "self:handle input:tensor target:tensor?", self, input, target) from None
-        if out is None:
-            raise fail()
         return out
 
     def forward_inputs(self, inputs):
@@ -20797,8 +19153,6 @@ class Module(Handle):
             out = py_module_forward_inputs(self._h, inputs_c, len(inputs_c))
         except BAD_ARGUMENTS as error:
             raise complain(error, "forward_inputs", "self:handle inputs:tensor?[]", self, inputs) from None
-        if out is None:
-            raise fail()
         return out
 
     def forward_outputs(self, inputs):
@@ -20842,8 +19196,6 @@ class Module(Handle):
             out = py_module_generate(self._h, tokens, count, temperature, top_k is not None, 0 if top_k is None else top_k, top_p is not None, 0.0 if top_p is None else top_p, 0 if generator is None else generator._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "generate", "self:handle tokens:tensor count:i64 temperature:f64 top_k:i64? top_p:f64? generator:handle?", self, tokens, count, temperature, top_k, top_p, generator) from None
-        if out is None:
-            raise fail()
         return out
 
     def kind(self):
@@ -20861,11 +19213,9 @@ class Module(Handle):
             mode: Training mode, or evaluation mode.
         """
         try:
-            status = py_module_train(self._h, mode)
+            py_module_train(self._h, mode)
         except BAD_ARGUMENTS as error:
             raise complain(error, "train", "self:handle mode:bool", self, mode) from None
-        if status:
-            raise fail()
 
     def is_training(self):
         """Whether the module is in training mode."""
@@ -20873,9 +19223,7 @@ class Module(Handle):
             out = py_module_is_training(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "is_training", "self:handle", self) from None
-        if out < 0:
-            raise fail()
-        return out != 0
+        return out
 
     def clone(self):
         """Copies the module and all below it, with tensors of its own that require gradients where
@@ -20907,22 +19255,18 @@ class Module(Handle):
         """
         try:
             out = ffi_new("int64_t[2]")
-            status = py_module_named_parameters(self._h, out)
+            py_module_named_parameters(self._h, out)
         except BAD_ARGUMENTS as error:
             raise complain(error, "named_parameters", "self:handle", self) from None
-        if status:
-            raise fail()
         return module_named_parameters_result((take_texts(out[0]), take_tensors(out[1])))
 
     def named_buffers(self):
         """The buffers with their names: state that is not trained."""
         try:
             out = ffi_new("int64_t[2]")
-            status = py_module_named_buffers(self._h, out)
+            py_module_named_buffers(self._h, out)
         except BAD_ARGUMENTS as error:
             raise complain(error, "named_buffers", "self:handle", self) from None
-        if status:
-            raise fail()
         return module_named_buffers_result((take_texts(out[0]), take_tensors(out[1])))
 
     def state_dict(self):
@@ -20931,11 +19275,9 @@ class Module(Handle):
         """
         try:
             out = ffi_new("int64_t[2]")
-            status = py_module_state_dict(self._h, out)
+            py_module_state_dict(self._h, out)
         except BAD_ARGUMENTS as error:
             raise complain(error, "state_dict", "self:handle", self) from None
-        if status:
-            raise fail()
         return module_state_dict_result((take_texts(out[0]), take_tensors(out[1])))
 
     def load_state_dict(self, names, tensors, strict=True):
@@ -20949,11 +19291,9 @@ class Module(Handle):
         try:
             names_c = c_strings(names)
             tensors_c = handle_list(tensors)
-            status = py_module_load_state_dict(self._h, names_c, len(names_c), tensors_c, len(tensors_c), strict)
+            py_module_load_state_dict(self._h, names_c, len(names_c), tensors_c, len(tensors_c), strict)
         except BAD_ARGUMENTS as error:
             raise complain(error, "load_state_dict", "self:handle names:str[] tensors:tensor[] strict:bool", self, names, tensors, strict) from None
-        if status:
-            raise fail()
 
     def save(self, path):
         """Writes parameters and buffers under their state-dict names.
@@ -20963,11 +19303,9 @@ class Module(Handle):
                 new one.
         """
         try:
-            status = py_module_save(self._h, c_path(path))
+            py_module_save(self._h, c_path(path))
         except BAD_ARGUMENTS as error:
             raise complain(error, "save", "self:handle path:path", self, path) from None
-        if status:
-            raise fail()
 
     def load(self, path, strict=True):
         """Sets parameters and buffers from a file.
@@ -20977,11 +19315,9 @@ class Module(Handle):
             strict: Refuse missing and unexpected names.
         """
         try:
-            status = py_module_load(self._h, c_path(path), strict)
+            py_module_load(self._h, c_path(path), strict)
         except BAD_ARGUMENTS as error:
             raise complain(error, "load", "self:handle path:path strict:bool", self, path, strict) from None
-        if status:
-            raise fail()
 
     def to(self, device=None, dtype=None):
         """Moves or converts parameters and buffers. They stay the same tensors, so an optimizer
@@ -20993,20 +19329,16 @@ class Module(Handle):
         """
         try:
             device_type, device_index = (0, 0) if device is None else device_parts(device)
-            status = py_module_to(self._h, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+            py_module_to(self._h, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
         except BAD_ARGUMENTS as error:
             raise complain(error, "to", "self:handle device:device? dtype:dtype?", self, device, dtype) from None
-        if status:
-            raise fail()
 
     def cpu(self):
         """Moves parameters and buffers to the CPU, as module_to does."""
         try:
-            status = py_module_cpu(self._h)
+            py_module_cpu(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "cpu", "self:handle", self) from None
-        if status:
-            raise fail()
 
     def cuda(self, device=None):
         """Moves parameters and buffers to a CUDA device, as module_to does.
@@ -21016,11 +19348,9 @@ class Module(Handle):
         """
         try:
             device_type, device_index = (0, 0) if device is None else device_parts(device)
-            status = py_module_cuda(self._h, device_type, device_index)
+            py_module_cuda(self._h, device_type, device_index)
         except BAD_ARGUMENTS as error:
             raise complain(error, "cuda", "self:handle device:device?", self, device) from None
-        if status:
-            raise fail()
 
     def zero_grad(self, set_to_none=True):
         """Forgets the gradients of all parameters.
@@ -21029,11 +19359,9 @@ class Module(Handle):
             set_to_none: Drop the gradients instead of filling them with zeros.
         """
         try:
-            status = py_module_zero_grad(self._h, set_to_none)
+            py_module_zero_grad(self._h, set_to_none)
         except BAD_ARGUMENTS as error:
             raise complain(error, "zero_grad", "self:handle set_to_none:bool", self, set_to_none) from None
-        if status:
-            raise fail()
 
     def requires_grad_(self, requires_grad=True):
         """Freezes or unfreezes all parameters.
@@ -21042,11 +19370,9 @@ class Module(Handle):
             requires_grad: Whether gradients are computed for the parameters.
         """
         try:
-            status = py_module_requires_grad_(self._h, requires_grad)
+            py_module_requires_grad_(self._h, requires_grad)
         except BAD_ARGUMENTS as error:
             raise complain(error, "requires_grad_", "self:handle requires_grad:bool", self, requires_grad) from None
-        if status:
-            raise fail()
 
     def children_len(self):
         """How many direct children there are."""
@@ -21054,7 +19380,7 @@ class Module(Handle):
             out = py_module_children_len(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "children_len", "self:handle", self) from None
-        return int_or_fail(out)
+        return out
 
     def child(self, index):
         """A direct child.
@@ -21076,11 +19402,9 @@ class Module(Handle):
             param: A leaf tensor; it requires grad from now on.
         """
         try:
-            status = py_module_register_parameter(self._h, c_string(name), param)
+            py_module_register_parameter(self._h, c_string(name), param)
         except BAD_ARGUMENTS as error:
             raise complain(error, "register_parameter", "self:handle name:str param:tensor", self, name, param) from None
-        if status:
-            raise fail()
 
     def register_buffer(self, name, buffer):
         """Adds a buffer.
@@ -21090,11 +19414,9 @@ class Module(Handle):
             buffer: A tensor that is saved but not trained.
         """
         try:
-            status = py_module_register_buffer(self._h, c_string(name), buffer)
+            py_module_register_buffer(self._h, c_string(name), buffer)
         except BAD_ARGUMENTS as error:
             raise complain(error, "register_buffer", "self:handle name:str buffer:tensor", self, name, buffer) from None
-        if status:
-            raise fail()
 
     def register_module(self, name, child):
         """Adds a child.
@@ -21104,11 +19426,9 @@ class Module(Handle):
             child: The module.
         """
         try:
-            status = py_module_register_module(self._h, c_string(name), child._h)
+            py_module_register_module(self._h, c_string(name), child._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "register_module", "self:handle name:str child:handle", self, name, child) from None
-        if status:
-            raise fail()
 
     def append(self, child):
         """Adds a child to a Sequential, under the next number.
@@ -21117,11 +19437,9 @@ class Module(Handle):
             child: The module that runs last from now on.
         """
         try:
-            status = py_module_append(self._h, child._h)
+            py_module_append(self._h, child._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "append", "self:handle child:handle", self, child) from None
-        if status:
-            raise fail()
 
 
 class Optimizer(Handle):
@@ -21135,11 +19453,9 @@ class Optimizer(Handle):
         later ones are not.
         """
         try:
-            status = py_optimizer_step(self._h)
+            py_optimizer_step(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "step", "self:handle", self) from None
-        if status:
-            raise fail()
 
     def use_master_weights(self):
         """Steps of parameters in bfloat16 and float16 compute in float32, with float32 masters of
@@ -21147,11 +19463,9 @@ class Optimizer(Handle):
         masters are part of the state dict.
         """
         try:
-            status = py_optimizer_use_master_weights(self._h)
+            py_optimizer_use_master_weights(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "use_master_weights", "self:handle", self) from None
-        if status:
-            raise fail()
 
     def use_stochastic_rounding(self):
         """Steps of parameters in bfloat16 compute in float32 without masters: the result is
@@ -21159,11 +19473,9 @@ class Optimizer(Handle):
         2010.06192). States are float32.
         """
         try:
-            status = py_optimizer_use_stochastic_rounding(self._h)
+            py_optimizer_use_stochastic_rounding(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "use_stochastic_rounding", "self:handle", self) from None
-        if status:
-            raise fail()
 
     def zero_grad(self, set_to_none=True):
         """Forgets the gradients of all parameters.
@@ -21172,11 +19484,9 @@ class Optimizer(Handle):
             set_to_none: Drop the gradients instead of filling them with zeros.
         """
         try:
-            status = py_optimizer_zero_grad(self._h, set_to_none)
+            py_optimizer_zero_grad(self._h, set_to_none)
         except BAD_ARGUMENTS as error:
             raise complain(error, "zero_grad", "self:handle set_to_none:bool", self, set_to_none) from None
-        if status:
-            raise fail()
 
     def add_param_group(self, params):
         """Adds a group of parameters. It takes the first group's settings; optimizer_set changes
@@ -21187,11 +19497,9 @@ class Optimizer(Handle):
         """
         try:
             params_c = handle_list(params)
-            status = py_optimizer_add_param_group(self._h, params_c, len(params_c))
+            py_optimizer_add_param_group(self._h, params_c, len(params_c))
         except BAD_ARGUMENTS as error:
             raise complain(error, "add_param_group", "self:handle params:tensor[]", self, params) from None
-        if status:
-            raise fail()
 
     def group_count(self):
         """How many parameter groups there are."""
@@ -21199,7 +19507,7 @@ class Optimizer(Handle):
             out = py_optimizer_group_count(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "group_count", "self:handle", self) from None
-        return int_or_fail(out)
+        return out
 
     def get(self, name, group=0):
         """A setting of a parameter group.
@@ -21213,7 +19521,7 @@ class Optimizer(Handle):
             out = py_optimizer_get(self._h, c_string(name), group)
         except BAD_ARGUMENTS as error:
             raise complain(error, "get", "self:handle name:str group:i64", self, name, group) from None
-        return float_or_fail(out)
+        return out
 
     def set(self, name, value, group=0):
         """Changes a setting of a parameter group.
@@ -21225,11 +19533,9 @@ class Optimizer(Handle):
             group: Number of the parameter group, from 0.
         """
         try:
-            status = py_optimizer_set(self._h, c_string(name), value, group)
+            py_optimizer_set(self._h, c_string(name), value, group)
         except BAD_ARGUMENTS as error:
             raise complain(error, "set", "self:handle name:str value:f64 group:i64", self, name, value, group) from None
-        if status:
-            raise fail()
 
     def state_dict(self):
         """The state as named tensors: 0.exp_avg belongs to parameter number 0, counted through all
@@ -21237,11 +19543,9 @@ class Optimizer(Handle):
         """
         try:
             out = ffi_new("int64_t[2]")
-            status = py_optimizer_state_dict(self._h, out)
+            py_optimizer_state_dict(self._h, out)
         except BAD_ARGUMENTS as error:
             raise complain(error, "state_dict", "self:handle", self) from None
-        if status:
-            raise fail()
         return optimizer_state_dict_result((take_texts(out[0]), take_tensors(out[1])))
 
     def load_state_dict(self, names, tensors):
@@ -21255,11 +19559,9 @@ class Optimizer(Handle):
         try:
             names_c = c_strings(names)
             tensors_c = handle_list(tensors)
-            status = py_optimizer_load_state_dict(self._h, names_c, len(names_c), tensors_c, len(tensors_c))
+            py_optimizer_load_state_dict(self._h, names_c, len(names_c), tensors_c, len(tensors_c))
         except BAD_ARGUMENTS as error:
             raise complain(error, "load_state_dict", "self:handle names:str[] tensors:tensor[]", self, names, tensors) from None
-        if status:
-            raise fail()
 
 
 class LrScheduler(Handle):
@@ -21271,11 +19573,9 @@ class LrScheduler(Handle):
     def step(self):
         """Moves on to the next epoch's learning rates."""
         try:
-            status = py_lr_scheduler_step(self._h)
+            py_lr_scheduler_step(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "step", "self:handle", self) from None
-        if status:
-            raise fail()
 
     def last_epoch(self):
         """How many epochs have passed."""
@@ -21283,7 +19583,7 @@ class LrScheduler(Handle):
             out = py_lr_scheduler_last_epoch(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "last_epoch", "self:handle", self) from None
-        return int_or_fail(out)
+        return out
 
     def get_last_lr(self):
         """The learning rates that the schedule has set last.
@@ -21311,11 +19611,9 @@ class Profiler(Handle):
     def stop(self):
         """Ends it; from then on it can be asked for what it found. A second time does nothing."""
         try:
-            status = py_profiler_stop(self._h)
+            py_profiler_stop(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "stop", "self:handle", self) from None
-        if status:
-            raise fail()
 
     def table(self, sort_by='', row_limit=100, group_by_input_shape=False):
         """A table of all activities, a row for each name: time of their own, time with what they
@@ -21358,11 +19656,9 @@ class Profiler(Handle):
         """
         try:
             out = ffi_new("int64_t[3]")
-            status = py_profiler_activities(self._h, out)
+            py_profiler_activities(self._h, out)
         except BAD_ARGUMENTS as error:
             raise complain(error, "activities", "self:handle", self) from None
-        if status:
-            raise fail()
         return profiler_activities_result((take_texts(out[0]), take_texts(out[1]), wrap(out[2])))
 
     def export_chrome_trace(self, path):
@@ -21372,11 +19668,9 @@ class Profiler(Handle):
             path: The file.
         """
         try:
-            status = py_profiler_export_chrome_trace(self._h, c_path(path))
+            py_profiler_export_chrome_trace(self._h, c_path(path))
         except BAD_ARGUMENTS as error:
             raise complain(error, "export_chrome_trace", "self:handle path:path", self, path) from None
-        if status:
-            raise fail()
 
 
 class Node(Handle):
@@ -21407,8 +19701,6 @@ class Node(Handle):
             out = py_node_address(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "address", "self:handle", self) from None
-        if out < 0:
-            raise fail()
         return out
 
     def next_count(self):
@@ -21417,7 +19709,7 @@ class Node(Handle):
             out = py_node_next_count(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "next_count", "self:handle", self) from None
-        return int_or_fail(out)
+        return out
 
     def next_output(self, index):
         """Which output of the operation that made an input the input is.
@@ -21432,7 +19724,7 @@ class Node(Handle):
             out = py_node_next_output(self._h, index)
         except BAD_ARGUMENTS as error:
             raise complain(error, "next_output", "self:handle index:i64", self, index) from None
-        return int_or_fail(out)
+        return out
 
     def next(self, index):
         """The operation that made an input; of a leaf, what adds to its gradient.
@@ -21460,7 +19752,7 @@ class Generator(Handle):
             out = py_generator_device(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "device", "self:handle", self) from None
-        return device_from(out)
+        return device_at(out)
 
     def manual_seed(self, seed):
         """Starts the generator's sequence for a seed.
@@ -21469,11 +19761,9 @@ class Generator(Handle):
             seed: Any number.
         """
         try:
-            status = py_generator_manual_seed(self._h, seed)
+            py_generator_manual_seed(self._h, seed)
         except BAD_ARGUMENTS as error:
             raise complain(error, "manual_seed", "self:handle seed:i64", self, seed) from None
-        if status:
-            raise fail()
 
     def initial_seed(self):
         """The seed that was set last."""
@@ -21481,7 +19771,7 @@ class Generator(Handle):
             out = py_generator_initial_seed(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "initial_seed", "self:handle", self) from None
-        return int_or_fail(out)
+        return out
 
     def get_state(self):
         """What set_state needs to draw the same numbers again.
@@ -21493,8 +19783,6 @@ class Generator(Handle):
             out = py_generator_get_state(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "get_state", "self:handle", self) from None
-        if out is None:
-            raise fail()
         return out
 
     def set_state(self, state):
@@ -21504,11 +19792,9 @@ class Generator(Handle):
             state: What get_state gave.
         """
         try:
-            status = py_generator_set_state(self._h, state)
+            py_generator_set_state(self._h, state)
         except BAD_ARGUMENTS as error:
             raise complain(error, "set_state", "self:handle state:tensor", self, state) from None
-        if status:
-            raise fail()
 
 
 class Context(Handle):
@@ -21527,11 +19813,9 @@ class Hook(Handle):
     def remove(self):
         """Takes a hook off; a second time does nothing."""
         try:
-            status = py_hook_remove(self._h)
+            py_hook_remove(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "remove", "self:handle", self) from None
-        if status:
-            raise fail()
 
 
 ELEMENTWISE = frozenset("neg neg_ abs abs_ sign sign_ floor floor_ ceil ceil_ round round_ trunc trunc_ exp exp_ log log_ log1p log1p_ sqrt sqrt_ rsqrt rsqrt_ square square_ reciprocal reciprocal_ sin sin_ cos cos_ tanh tanh_ erf erf_ sigmoid sigmoid_ relu relu_ leaky_relu leaky_relu_ elu elu_ softplus logsigmoid silu silu_ clamp_min clamp_min_ clamp_max clamp_max_ add add_ sub sub_ rsub mul mul_ true_divide true_divide_ maximum minimum hardsigmoid hardsigmoid_ hardswish hardswish_ hardshrink mish mish_ eq ne lt le gt ge isnan isinf isfinite logical_not logical_and logical_or logical_xor bitwise_and bitwise_and_ bitwise_or bitwise_or_ bitwise_xor bitwise_xor_ bitwise_left_shift bitwise_left_shift_ bitwise_right_shift bitwise_right_shift_ where tan tan_ asin asin_ acos acos_ atan atan_ sinh sinh_ cosh cosh_ asinh asinh_ acosh acosh_ atanh atanh_ atan2 atan2_ hypot hypot_ sinc sinc_ expm1 expm1_ exp2 exp2_ log2 log2_ log10 log10_ xlogy xlogy_ logaddexp logaddexp2 ldexp ldexp_ frac frac_ signbit copysign copysign_ gcd gcd_ lcm lcm_ fmax fmin erfc erfc_ erfcx erfinv erfinv_ ndtri lgamma lgamma_ digamma digamma_ zeta xlog1py".split())

@@ -9,7 +9,6 @@ import functools
 import gc
 import itertools
 import os
-import threading
 import warnings
 from collections.abc import Iterable
 from operator import index
@@ -20,6 +19,7 @@ from ._numpy import is_number
 from ._tensor_type import (
     Callback,
     TensorBase,
+    drop_quietly,
     int_list,
     on_collection,
     plain_ints,
@@ -80,33 +80,12 @@ _EXCEPTIONS = {
     "assertion_error": AssertionError,
     "handle": TypeError,
 }
-CALLBACK_FAILED = _enums.STATUS["callback"]
-
-# The exception that a Python function raised inside a call of the library, until that call fails.
-_raised = threading.local()
 
 
-def fail() -> BaseException:
-    """The exception for the last failed call; the original one if Python code raised it."""
-    code = lib.dt_error_code()
-    if code == CALLBACK_FAILED:
-        original = _raised.__dict__.pop("error", None)
-        if original is not None:
-            return original
-    message = ffi.string(lib.dt_error_message()).decode(errors="replace")
+def make_error(code: int, message: str) -> BaseException:
+    """The exception for a call that has failed."""
     kind = _EXCEPTIONS.get(_STATUS.get(code), RuntimeError)
     return (AcceleratorError if kind is RuntimeError and "CUDA error" in message else kind)(message)
-
-
-def check(status: int) -> None:
-    if status:
-        raise fail()
-
-
-def on_callback_error(kind, error, traceback) -> None:
-    """cffi calls this when Python code inside a callback raises; the callback then returns 9."""
-    _raised.error = error
-    lib.dt_error_set(CALLBACK_FAILED, f"{kind.__name__}: {error}".encode())
 
 
 # ---- numbers and operands
@@ -189,19 +168,6 @@ def scalar_from(out) -> bool | int | float:
 
 
 _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
-
-
-def int_or_fail(out: int) -> int:
-    """INT64_MIN may be the answer: the shim has then cleared the error."""
-    if out == _INT64_MIN and lib.dt_error_code():
-        raise fail()
-    return out
-
-
-def float_or_fail(out: float) -> float:
-    if out != out and lib.dt_error_code():
-        raise fail()
-    return out
 
 
 # ---- lists
@@ -307,28 +273,21 @@ def _held(tensors):
 
 
 def take_numbers(out, count: int) -> tuple:
-    if count < 0:
-        raise fail()
     return tuple(unpack(out, count)) if count else ()
 
 
 def take_tensors(handle: int, given=(None,)) -> tuple:
     """The entries of a tensor list, which is released. Each is wrapped beside the one `given`, or that at its place."""
-    if not handle:
-        raise fail()
     n = lib.py_tensor_list_len(handle)
     out = ffi_new("int64_t[]", n)
-    check(lib.py_list_take(handle, out, n))
+    lib.py_list_take(handle, out, n)
     return tuple([wrap_or(h, x) if h else None for h, x in zip(out, itertools.cycle(given))])
 
 
 def give_list(tensors) -> int:
     """A new tensor list for the library."""
     handles = optional_handle_list(tensors)
-    out = lib.py_tensor_list_new(handles, len(handles))
-    if not out:
-        raise fail()
-    return out
+    return lib.py_tensor_list_new(handles, len(handles))
 
 
 def borrow(handle: int):
@@ -351,13 +310,9 @@ def give_optional(tensor) -> int:
 
 
 def take_bytes(handle: int) -> bytes:
-    if not handle:
-        raise fail()
     try:
         data = ffi_new("const char **")
         n = lib.py_bytes_data(handle, data)
-        if n < 0:
-            raise fail()
         return ffi.unpack(data[0], n) if n else b""
     finally:
         lib.py_bytes_release(handle)
@@ -368,8 +323,6 @@ def take_text(handle: int) -> str:
 
 
 def take_texts(handle: int) -> list[str]:
-    if not handle:
-        raise fail()
     try:
         n = lib.py_string_list_len(handle)
         return [ffi.string(lib.py_string_list_get(handle, i)).decode() for i in range(n)]
@@ -415,12 +368,6 @@ def device_parts(d) -> tuple[int, int]:
     return _enums.DEVICE_TYPE[d.type], index
 
 
-def device_from(packed: int) -> device:
-    if not packed:
-        raise fail()
-    return device_at(packed)
-
-
 @functools.cache
 def device_at(packed: int) -> device:
     name, index = _DEVICES[packed >> _INDEX_BITS], packed & _INDEX_MASK
@@ -448,13 +395,13 @@ def keep_alive(x) -> int:
     return number
 
 
-@ffi.def_extern("py_on_drop")
-def _on_drop(number):
+def _drop(number: int) -> None:
     kept = CALLBACKS.pop(number, None)
     if isinstance(kept, Callback):
         kept.drop()
 
 
+ffi.def_extern("py_on_drop")(functools.partial(drop_quietly, _drop))
 gc.callbacks.append(on_collection)
 
 
@@ -469,8 +416,6 @@ class Handle:
 
     @classmethod
     def own(cls, handle: int):
-        if not handle:
-            raise fail()
         self = object.__new__(cls)
         self._h = handle
         return self

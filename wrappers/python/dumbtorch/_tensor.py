@@ -8,12 +8,11 @@ from . import _indexing, _numpy, _ops, _out, _overloads
 from ._complaints import StandIn
 from ._native import lib
 from ._runtime import (
-    check,
     device_at,
-    fail,
     general_ints,
     general_operand,
     general_scalar,
+    make_error,
     number_like,
     placed,
     wrap,
@@ -407,7 +406,7 @@ def read(tensor: Tensor) -> bytearray:
 
     data = bytearray(tensor.nbytes)
     if data:
-        check(lib.py_tensor_read(tensor, ffi.from_buffer(data), len(data)))
+        lib.py_tensor_read(tensor, ffi.from_buffer(data), len(data))
     return data
 
 
@@ -581,7 +580,7 @@ def _stride(x, dim=None, *, axis=None):
 
 
 install(
-    Tensor, Size, DTYPE.objects, fail, _operate,
+    Tensor, Size, DTYPE.objects, make_error, _operate,
     _ops.METHODS | _overloads.METHODS | {"size": _size, "stride": _stride},
     device_at, _indexing.get, _indexing.put, _out.compute_for, _out.finish,
     general_scalar, general_operand, general_ints,

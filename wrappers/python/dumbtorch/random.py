@@ -8,7 +8,7 @@ from weakref import WeakSet
 
 from . import _missing, _ops
 from ._native import lib
-from ._runtime import device_parts, fail
+from ._runtime import device_parts
 from ._tensor_type import TensorBase
 from ._types import device, int64, uint8
 
@@ -105,10 +105,7 @@ def all_generators(devices) -> list[Generator]:
 
 def default_generator(device="cpu") -> Generator:
     """The generator that is used on a device when none is given."""
-    handle = lib.py_default_generator(*device_parts(device))
-    if not handle:
-        raise fail()
-    return Generator.own(handle)
+    return Generator.own(lib.py_default_generator(*device_parts(device)))
 
 
 def manual_seed(seed) -> Generator:

@@ -20,7 +20,7 @@ class _GradMode:
         self._before: list[bool] = []
 
     def __enter__(self):
-        self._before.append(lib.py_is_grad_enabled() != 0)
+        self._before.append(lib.py_is_grad_enabled())
         lib.py_set_grad_enabled(self._mode)
         return self
 
@@ -113,7 +113,7 @@ class set_grad_enabled(_GradMode):
 
     def __init__(self, mode: bool):
         super().__init__(mode)
-        self._before.append(lib.py_is_grad_enabled() != 0)
+        self._before.append(lib.py_is_grad_enabled())
         _ops.set_grad_enabled(mode)
 
     def __enter__(self):
