@@ -106,4 +106,10 @@ Tensor run_hooks(HookList& list, int32_t output, Tensor grad) {
   return grad;
 }
 
+void run_accumulate_hooks(HookList& list, const Tensor& grad) {
+  for (const HookEntry& entry : copy_entries(list)) {
+    if (const std::shared_ptr<GradHook> hook = entry.cell->get()) (*hook)(grad);
+  }
+}
+
 }  // namespace dt

@@ -67,4 +67,7 @@ std::weak_ptr<HookCell> add_accumulate_hook(const Tensor& x, GradHook hook);
 // ones last.
 Tensor run_hooks(HookList& list, int32_t output, Tensor grad);
 
+// Has all accumulate hooks see what .grad is.
+void run_accumulate_hooks(HookList& list, const Tensor& grad);
+
 }  // namespace dt

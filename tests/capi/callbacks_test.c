@@ -380,6 +380,30 @@ static void test_cancelled(void) {
   }
 }
 
+static dt_status see_and_give_five(void* user_data, dt_tensor* grad, dt_tensor** out) {
+  const int64_t five = 5;
+  const dt_status status = dt_tensor_read(grad, user_data, 2 * sizeof(float));
+  return status ? status : dt_ones(&five, 1, DT_DTYPE_FLOAT32, 0, 0, 0, out);
+}
+
+/* Functions that are called once .grad has grown give nothing to each other. */
+static void test_after_accumulation(void) {
+  const int64_t two = 2;
+  dt_tensor *x = NULL, *s = NULL;
+  dt_hook *first = NULL, *second = NULL;
+  float seen[2][2] = {{0}};
+  OK(dt_ones(&two, 1, DT_DTYPE_FLOAT32, 0, 0, 1, &x));
+  OK(dt_tensor_register_post_accumulate_grad_hook(x, see_and_give_five, seen[0], NULL, &first));
+  OK(dt_tensor_register_post_accumulate_grad_hook(x, see_and_give_five, seen[1], NULL, &second));
+  OK(dt_sum(x, NULL, 0, 0, 0, &s));
+  OK(dt_tensor_backward(s, NULL, NULL, 0, NULL, 0));
+  CHECK(seen[0][1] == 1 && seen[1][1] == 1);
+  dt_tensor_release(s);
+  dt_tensor_release(x);
+  dt_hook_release(second);
+  dt_hook_release(first);
+}
+
 /* A function that is absent still hands over its user data. */
 static void test_absent_progress(void) {
   const char* name = "x";
@@ -429,6 +453,7 @@ int main(void) {
   test_dlpack();
   test_dlpack_that_lies();
   test_numbers_of_the_cpu();
+  test_after_accumulation();
   test_progress();
   test_cancelled();
   test_absent_progress();
