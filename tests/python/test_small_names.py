@@ -255,6 +255,8 @@ def test_functions(text, both, same):
         "t.unsafe_split_with_sizes(t.arange(5), [2, 3])", "t.arange(6.0).unsafe_split_with_sizes((1, 5))",
         "t.arange(6.0).view(2, 3).unsafe_split_with_sizes([1, 2], dim=1)", "t.unsafe_split_with_sizes(t.ones(3), [1])",
         "t.device('cpu:01')", "t.device('cuda:00')", "t.device('')", "t.device('cpu:')", "str(t.device('cuda:10'))",
+        "t.device('cpu:1') == t.device('cpu')", "t.ones(2, device='cpu:1').device", "t.ones(2).to('cpu:3').tolist()",
+        "(t.ones(2, device='cpu:1') + t.ones(2)).sum().item()", "t.device('cpu:-1')",
         "t.Size([1, 2]) + (3,)", "(3,) + t.Size([1, 2])", "t.Size([1]) + [2]", "t.Size([1]) + 2", "t.Size([1]) + None",
         "t.broadcast_shapes((1, 2), (3,))", "t.broadcast_shapes(3, (2,))", "t.broadcast_shapes((2, -1))",
         "t.broadcast_shapes((2,), (-1,))", "t.broadcast_shapes((4, 1, 2), (3, 1), 2)", "t.broadcast_shapes()",
