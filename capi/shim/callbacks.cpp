@@ -42,7 +42,8 @@ void run_drops() noexcept {
   if (is_dropping) return;
   is_dropping = true;
   const KeepError keep;
-  while (drops_pending.exchange(false, std::memory_order_relaxed)) {
+  // What is queued after the list was taken sets it again: so it has to be cleared before.
+  while (drops_pending.exchange(false, std::memory_order_acq_rel)) {
     // Drops run in the order in which they were queued.
     DroppedLater* d = reversed(waiting.exchange(nullptr, std::memory_order_acquire));
     while (d) {
