@@ -102,7 +102,7 @@ bool get_deterministic() {
 Tensor pin_memory(const Tensor& x) {
   DT_CHECK(x.device() == kCpu, kRuntimeError, "cannot pin a tensor on '", x.device(),
            "': only dense CPU tensors can be pinned");
-  const int64_t bytes = x.numel() * x.item_bytes();
+  const int64_t bytes = count_bytes(x.sizes(), x.numel(), x.dtype());
   void* block = nullptr;
   dt_fault fault = {};
   const dt_backend& backend = *accelerator({DeviceType::kCuda, context().cuda_device}).backend;

@@ -22,7 +22,7 @@ void check_bytes(const void* data, int64_t given, int64_t needed) {
 }
 
 int64_t bytes_of(const Tensor& x) {
-  return x.numel() * x.item_bytes();
+  return count_bytes(x.sizes(), x.numel(), x.dtype());
 }
 
 // How many bytes a view from `data` on reaches. Strides must not be negative: data is the lowest

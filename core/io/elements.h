@@ -10,7 +10,7 @@
 namespace dt {
 
 inline int64_t bytes_of(const Tensor& x) {
-  return x.numel() * x.item_bytes();
+  return count_bytes(x.sizes(), x.numel(), x.dtype());
 }
 
 // The elements, row-major, in the processor's memory.

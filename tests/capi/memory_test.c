@@ -125,10 +125,23 @@ static void test_peak(void) {
   CHECK(peak == after);
 }
 
+/* An expanded tensor has more than 64 bits can count. */
+static void test_uncountable_bytes(void) {
+  const int64_t one = 1, many = (INT64_C(1) << 62) + 16;
+  char few[4];
+  dt_tensor *x = NULL, *y = NULL;
+  OK(dt_ones(&one, 1, DT_DTYPE_FLOAT32, 0, 0, 0, &x));
+  OK(dt_expand(x, &many, 1, &y));
+  FAILS(RUNTIME_ERROR, dt_tensor_read(y, few, sizeof few));
+  dt_tensor_release(y);
+  dt_tensor_release(x);
+}
+
 int main(void) {
   test_tried_again();
   test_failing_hooks();
   test_contexts();
   test_peak();
+  test_uncountable_bytes();
   return test_end("memory");
 }
