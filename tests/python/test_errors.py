@@ -32,6 +32,13 @@ X = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
             TypeError,
             r"relu\(\): argument 'input' \(position 1\) must be Tensor, not list",
         ),
+        (
+            lambda x: dt.segment_reduce(
+                x[0], "sum", lengths=dt.tensor([2, 2**63 - 1, 2**63 - 1, 3])
+            ),
+            RuntimeError,
+            "Expected all rows of lengths along axis to sum to data.size",
+        ),
         (lambda x: dt.cat([x, 3]), TypeError, "element of type int at pos 1"),
         (lambda x: dt.cat(x._h), TypeError, "tuple of Tensors, not int"),
         (lambda x: x.sum("a"), TypeError, r"sum\(\): argument 'dim'"),
