@@ -35,9 +35,9 @@ int default_threads() {
     return static_cast<int>(std::min<long>(n, kMaxThreads));
   }
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-  const unsigned n = std::thread::hardware_concurrency();
-  return n ? static_cast<int>(n) : 1;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::min(CPU_COUNT(&set), kMaxThreads);
+  const unsigned n = std::thread::hardware_concurrency();  // 0: not known
+  return static_cast<int>(std::clamp<unsigned>(n, 1, kMaxThreads));
 }
 
 using Body = void (*)(void* context, int64_t tile, int64_t worker);
@@ -160,10 +160,10 @@ void ThreadPool::work(int64_t worker, uint64_t seen) {
 void ThreadPool::start_workers() {
   std::lock_guard<std::mutex> lock(resize_mutex_);
   if (crew_) return;
-  crew_ = new Crew{{}, left_behind_};
   const uint64_t seen = job_.load();
   stop_.store(false);
   try {
+    crew_ = new Crew{{}, left_behind_};
     for (int i = 1; i < threads(); ++i)
       crew_->threads.emplace_back([this, i, seen] { work(i, seen); });
   } catch (const std::exception&) {  // fewer threads than wished: the others do the rest
