@@ -42,6 +42,23 @@ do -- any value can be an error in a callback, and comes back as it was
   end
 end
 
+do -- the errors of finalizers' calls take no other error's place
+  local x = dt.ones({2, 3})
+  local function fail() pcall(x.view, x, {7}) end
+  collectgarbage("setpause", 0)
+  collectgarbage("setstepmul", 1000)
+  for _ = 1, 3000 do
+    if newproxy then
+      getmetatable(newproxy(true)).__gc = fail
+    else
+      setmetatable({}, {__gc = fail})
+    end
+    check.error("Expected size 3 but got size 5", dt.cat, {x, dt.ones({4, 5})})
+  end
+  collectgarbage("setpause", 200)
+  collectgarbage("setstepmul", 200)
+end
+
 do -- callbacks from a coroutine that is gone
   local x, calls = dt.ones({1}, {requires_grad = true}), 0
   coroutine.wrap(function()

@@ -215,6 +215,21 @@ static void dtt_put(lua_State* L, int64_t k) {
 
 enum { ROOM = 2 * DTT_MAX_ARGS + DTT_MAX_RESULTS + 64 }; /* arguments, results, lists in lists */
 
+/* Pushes the library's sentence behind the place in the user's code, not in prelude.lua. It is
+ * copied first: what Lua allocates may run finalizers, whose calls may fail. */
+static int push_sentence(lua_State* L, dtt_frame* f) {
+  const char* last = dt_error_message();
+  const char* sentence = (const char*)dtt_copy(f, last, (int64_t)strlen(last));
+  int level = 2; /* the caller of invoke */
+  for (luaL_where(L, level); strstr(lua_tostring(L, -1), "dumbtorch/prelude.lua");) {
+    lua_pop(L, 1);
+    luaL_where(L, ++level);
+  }
+  lua_pushstring(L, *sentence ? sentence : "out of memory");
+  lua_concat(L, 2);
+  return 1;
+}
+
 /* Of a frame and the values for it. What a callback raises comes into the frame's slot, and out of
  * the call that ran it, as it was. */
 static int run_call(lua_State* L) {
@@ -228,20 +243,9 @@ static int run_call(lua_State* L) {
     lua_settop(L, 1);
     return lua_error(L);
   }
-  if (f->function->returns_first && !f->status) lua_pushvalue(L, dtt_slots(f)[0]);
+  if (f->status) return push_sentence(L, f);
+  if (f->function->returns_first) lua_pushvalue(L, dtt_slots(f)[0]);
   return lua_gettop(L) - top;
-}
-
-/* Raises the library's sentence behind the place in the user's code, not in prelude.lua. */
-static int fail(lua_State* L) {
-  int level = 1;
-  for (luaL_where(L, level); strstr(lua_tostring(L, -1), "dumbtorch/prelude.lua");) {
-    lua_pop(L, 1);
-    luaL_where(L, ++level);
-  }
-  lua_pushstring(L, dt_error_message());
-  lua_concat(L, 2);
-  return lua_error(L);
 }
 
 /* The upvalues are run_call and the function. */
@@ -259,8 +263,7 @@ static int invoke(lua_State* L) {
   failed = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
   dtt_running = outer;
   dtt_end_values(f);
-  if (failed) return lua_error(L);
-  return f->status ? fail(L) : lua_gettop(L);
+  return failed || f->status ? lua_error(L) : lua_gettop(L);
 }
 
 /* ---- what prelude.lua makes the module of */
