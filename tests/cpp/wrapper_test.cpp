@@ -147,6 +147,32 @@ void test_callbacks() {
   CHECK(token.use_count() == 1);
 }
 
+// What is dropped while an exception is on its way calls a hook that throws another.
+void test_exceptions_of_drops() {
+  struct Mine {};
+  struct Other {};
+  const dt::Tensor w = dt::ones({1}).requires_grad_(), x = dt::ones({1}).requires_grad_();
+  w.register_hook([](const dt::Tensor&) -> dt::Tensor { throw Other(); });
+  const dt::Tensor loss = w.sum();
+  bool dropped = false, caught = false;
+  const auto drop = [&] {
+    try {
+      loss.backward();
+    } catch (const Other&) {
+      dropped = true;
+    }
+  };
+  float gradient = 1;
+  x.register_hook([&](const dt::Tensor&) { return dt::from_blob(&gradient, {1}, drop); });
+  x.register_hook([](const dt::Tensor&) -> dt::Tensor { throw Mine(); });
+  try {
+    x.sum().backward();
+  } catch (const Mine&) {
+    caught = true;
+  }
+  CHECK(dropped && caught);
+}
+
 void test_custom_function() {
   const dt::Tensor x = dt::full({2}, 3.0).requires_grad_();
   dt::Tensor y;
@@ -395,6 +421,7 @@ int main() {
   test_operators();
   test_errors();
   test_callbacks();
+  test_exceptions_of_drops();
   test_custom_function();
   test_gradcheck();
   test_autocast();

@@ -45,6 +45,7 @@ Tensor from_blob(T* data, const Ints& size, std::function<void()> drop = nullptr
   for (int64_t i = 0; i < size.size(); ++i) bytes *= size.data()[i];
   using Drop = std::function<void()>;
   const auto run = [](void* user_data) {
+    const detail::DropScope scope;
     (*static_cast<Drop*>(user_data))();
     detail::drop<Drop>(user_data);
   };

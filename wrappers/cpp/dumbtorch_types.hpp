@@ -53,6 +53,21 @@ inline void keep_exception() {
   pending_exception() = new (std::nothrow) std::exception_ptr(std::current_exception());
 }
 
+// While a drop runs: what its own calls throw must not take the place of an exception on its way.
+class DropScope {
+ public:
+  DropScope() : before_(std::exchange(pending_exception(), nullptr)) {}
+  ~DropScope() {
+    take_pending_exception();
+    pending_exception() = before_;
+  }
+  DropScope(const DropScope&) = delete;
+  DropScope& operator=(const DropScope&) = delete;
+
+ private:
+  std::exception_ptr* const before_;
+};
+
 inline void check(dt_status status) {
   if (status == DT_STATUS_OK) return;
   if (status == DT_STATUS_CALLBACK) {
@@ -88,6 +103,7 @@ void* box(Function function) {
 
 template <class Function>
 void drop(void* user_data) {
+  const DropScope scope;
   delete static_cast<Function*>(user_data);
 }
 
