@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterable
 from unittest import mock
 
 import torch
@@ -239,26 +240,51 @@ def _(c: Case) -> bool:
         return is_result_of(c, c.history + "\npass")
 
 
-def has_several_results(x: torch.Tensor) -> bool:
-    """Whether the op that made it made others, too, or its graph has such ops."""
-    nodes, seen = [(x.grad_fn, x.output_nr)], set()
-    while nodes:
-        node, output = nodes.pop()
-        if node is None or node in seen:
-            continue
-        if output > 0 or node.name().startswith(("Split", "Unbind", "Chunk", "TensorSplit")):
-            return True
-        seen.add(node)
-        nodes += node.next_functions
-    return False
-
-
-# What hooks saw, and gradients that they or retain_grad made.
+# What hooks saw, and gradients that retain_grad made.
 @documented("**One of an op's results**")
 def _(c: Case) -> bool:
-    seen = c.aspect in ("length", "values", "type", "requires_grad") and is_derivative(c)
-    seen = seen or c.only_theirs_raises(f"{CHANGED}|{SECOND_TIME}")
-    return seen and c.asked is not None and any(map(has_several_results, c.used))
+    if c.asked is None:
+        return False
+    if c.only_theirs_raises(f"{CHANGED}|{SECOND_TIME}"):
+        edges = [e for x in c.derived for n in graph_of(x) for e in n.next_functions]
+        edges += [(x.grad_fn, x.output_nr) for x in c.derived]
+        return any(is_for_another_result(c, e) for e in edges)
+    hooked = hooked_for(c, c.difference.place)
+    if hooked:
+        less = c.aspect == "length" and int(c.difference.ours) < int(c.difference.theirs)
+    else:
+        hooked = c.named(re.sub(r"(x\d+)\.grad|.*", r"\1", c.difference.place))
+        less = c.aspect in ("values", "requires_grad")
+        less = less or (c.aspect == "type" and c.difference.ours == "None")
+    return less and any(is_for_another_result(c, (x.grad_fn, x.output_nr)) for x in hooked)
+
+
+def hooked_for(c: Case, place: str) -> list[torch.Tensor]:
+    """What has a hook that keeps what it sees in this list, or in the one of which this is a part."""
+    seen = place.partition("[")[0]
+    return c.named(
+        " ".join(re.findall(rf"\b(x\d+)\.register_hook\(lambda g: {seen}\.append", c.history))
+    )
+
+
+def is_for_another_result(c: Case, edge: tuple[Node | None, int]) -> bool:
+    """Whether it leads to what is asked for by others of the results of its op alone."""
+    asked = {(x.grad_fn, x.output_nr) for x in c.wanted if x.grad_fn is not None}
+    ends = {n for n in c.asked or () if n not in {node for node, _ in asked}}
+
+    def leads(edge: tuple[Node | None, int], to_node: bool) -> bool:
+        edges, seen = [edge], set()
+        while edges:
+            node, output = edge = edges.pop()
+            if node is None or edge in seen:
+                continue
+            seen.add(edge)
+            if node in ends or edge in asked or (to_node and node in c.asked):
+                return True
+            edges += node.next_functions
+        return False
+
+    return leads(edge, True) and not leads(edge, False)
 
 
 # What was asked for another one has forgotten what it kept.
@@ -324,18 +350,38 @@ def _(c: Case) -> bool:
     return unknown and again and any(map(is_written_view, asked_for))
 
 
-# What hooks saw and made, also those of views between what the statement names.
+# What hooks saw and made, also those of views between what the statement names: PyTorch has forgotten those of views
+# that it made again.
 @documented("**Views of what was written**")
 def _(c: Case) -> bool:
-    seen = c.aspect in ("values", "length", "requires_grad") and is_derivative(c)
+    if c.aspect not in ("values", "length", "requires_grad") or not is_derivative(c):
+        return False
     written = {n: x for n, x in c.tensors.items() if is_written_view(x)}
-    asked = any(map(is_written_view, c.wanted))
-    # PyTorch has forgotten the hooks of those that it made again.
-    hooked = set(re.findall(r"\b(x\d+)\.(?:register_hook|retain_grad)\(", c.history))
+    if hooked_for(c, c.difference.place):
+        return any(x is y for x in hooked_for(c, c.difference.place) for y in written.values())
     # To be one of the inputs of a backward is to retain the gradient from then on.
-    inputs = re.findall(r"\.backward\(.*inputs=\[(.*?)\]", c.history)
-    hooked.update(re.findall(r"\bx\d+", " ".join(inputs)))
-    return seen and (asked or not hooked.isdisjoint(written))
+    retained = re.findall(r"\b(x\d+)\.retain_grad\(", c.history)
+    retained += re.findall(
+        r"\bx\d+", " ".join(re.findall(r"\.backward\(.*inputs=\[(.*?)\]", c.history))
+    )
+    if c.difference.place in [f"{n}.grad" for n in retained if n in written]:
+        return True
+    asked = any(map(is_written_view, c.wanted))
+    return (asked and "autograd.grad(" in c.statement) or is_result_of(c, with_hooks(c, written))
+
+
+def with_hooks(c: Case, names: Iterable[str]) -> str:
+    """The history, in which their hooks are added once more to what was written since."""
+    lines, hooks = [], []
+    for line in c.history.split("\n"):
+        lines.append(line)
+        hook = re.search(r"(?:^| )(x\d+)\.register_hook\(.*", line)
+        if hook and hook[1] in names:
+            hooks.append(hook[0].strip())
+        elif re.search(r"\w_\(| \S{1,2}= |\] = ", line):
+            indent = re.match(" *", line)[0]
+            lines += [indent + h for h in hooks]
+    return "\n".join(lines)
 
 
 @documented("**`detach_`** works on views too")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import torch
@@ -19,12 +20,21 @@ from .case import (
 )
 
 
-# What came out is written: it is one tensor under two names, or not.
+# What came out is written under another name: it is one tensor with that, or not.
 @documented("**A gradient that is handed in**")
 def _(c: Case) -> bool:
-    made = re.compile(rf"\b{c.difference.place}\b.* = t\.autograd\.grad\(")
-    written = c.aspect == "version" or (c.aspect == "values" and not is_derivative(c))
-    return written and made.search(c.history) is not None
+    place = c.difference.place
+    if c.aspect not in ("version", "values") or not isinstance(c.theirs, torch.Tensor):
+        return False
+    made = [
+        s for s in c.history.split("\n") if re.match(rf" *.*\b{place}\b.* = t\.autograd\.grad\(", s)
+    ]
+    others = [x for x in c.named(" ".join(made)) if x is not c.theirs]
+    others = [x for x in others if share_memory(x, c.theirs) or are_alike(x, c.theirs)]
+    if c.aspect == "version":
+        return any(x._version for x in [*others, c.theirs])
+    by_another = not re.match(rf" *{place}\b", c.statement) and not is_derivative(c)
+    return by_another and len(others) > 0
 
 
 # One tensor under two names.
@@ -125,7 +135,18 @@ def _(c: Case) -> bool:
     return later and less and c.uses_returned_gradient
 
 
+# Where it requires grad.
 @documented("**A gradient that is handed in**")
 def _(c: Case) -> bool:
     about_graph = c.aspect in ("requires_grad", "is_leaf", "grad_fn")
-    return about_graph and "autograd.grad(" in c.statement and "create_graph" not in c.statement
+    if not about_graph or "autograd.grad(" not in c.statement or "create_graph" in c.statement:
+        return False
+    given = c.named(ast.unparse(handed_in(c.statement)))
+    return any(x.requires_grad and bool(torch.isin(c.theirs, x).all()) for x in given)
+
+
+def handed_in(statement: str) -> ast.AST:
+    """The gradients that autograd.grad is given."""
+    call = next(n for n in ast.walk(ast.parse(statement.strip())) if isinstance(n, ast.Call))
+    named = [k.value for k in call.keywords if k.arg == "grad_outputs"]
+    return ast.Tuple([*call.args[2:], *named])
