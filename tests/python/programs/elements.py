@@ -49,6 +49,12 @@ def where_different(c: Case) -> tuple[torch.Tensor, torch.Tensor]:
     return ours[differing(c)], theirs[differing(c)]
 
 
+def fits(shape: torch.Size, into: torch.Size) -> bool:
+    """Whether it can be expanded."""
+    tail = into[len(into) - len(shape) :]
+    return len(shape) <= len(into) and all(n in (1, m) for n, m in zip(shape, tail))
+
+
 def all_that_differ(c: Case, are: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> bool:
     """Whether elements differ, and all that do are such."""
     if c.aspect != "values":

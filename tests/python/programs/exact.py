@@ -13,7 +13,7 @@ import torch.utils._python_dispatch
 import torch.utils._pytree
 
 from .case import Case
-from .elements import beyond_tolerance, numbers_of, same
+from .elements import beyond_tolerance, fits, numbers_of, same
 from .tensors import largest
 
 
@@ -185,6 +185,46 @@ def _run(nodes: list[ast.stmt], names: dict) -> None:
                 exec(compile(ast.Module([node], []), "<program>", "exec"), names)
 
 
+class _Lost(torch.utils._python_dispatch.TorchDispatchMode):
+    """What some ops give of such operands is NaN."""
+
+    def __init__(self, ops: str, such: Callable[[torch.Tensor], torch.Tensor]):
+        super().__init__()
+        self.ops, self.such = ops, such
+
+    def __torch_dispatch__(self, function, types, arguments=(), named=None):
+        in_place = function._schema.is_mutable
+        arguments = arguments if in_place else with_memory(arguments)
+        if not re.fullmatch(self.ops, function.overloadpacket.__name__):
+            return function(*arguments, **(named or {}))
+        given = [x for x in torch.utils._pytree.tree_leaves(arguments) if is_plain_float(x)]
+        lost = [self.such(x) for x in given]
+        made = function(*arguments, **(named or {}))
+
+        def without(x: torch.Tensor) -> torch.Tensor:
+            for at in lost if is_plain_float(x) else ():
+                at = at if fits(at.shape, x.shape) else at.any()
+                x = (x.masked_fill_ if in_place else x.masked_fill)(at, torch.nan)
+            return x
+
+        return torch.utils._pytree.tree_map_only(torch.Tensor, without, made)
+
+
+def is_plain_float(x: object) -> bool:
+    return isinstance(x, torch.Tensor) and x.is_floating_point() and not x.is_meta
+
+
+def made_of(
+    c: Case, ops: str, such: Callable[[torch.Tensor], torch.Tensor] = torch.isnan
+) -> torch.Tensor:
+    """Which elements are made of what PyTorch's ops of these names give where an operand is such."""
+    with _Lost(ops, such):
+        reached = result_of(c.history, c.difference.place)
+    if not isinstance(reached, torch.Tensor) or reached.shape != c.theirs.shape:
+        return torch.zeros(c.theirs.numel(), dtype=torch.bool)
+    return reached.detach().isnan().flatten()
+
+
 class _Watched(torch.utils._python_dispatch.TorchDispatchMode):
     """Notes what ops are given: each with the name that it has in ATen."""
 
@@ -215,8 +255,7 @@ def calls_within(c: Case) -> list[tuple[str, tuple]]:
 def operands_within(c: Case, ops: str = r"\w+") -> list[torch.Tensor]:
     """The floats that these ops are given there; those without a memory, of which PyTorch asks sizes alone, are not."""
     calls = [given for name, given in calls_within(c) if re.fullmatch(ops, name)]
-    tensors = [x for x in torch.utils._pytree.tree_leaves(calls) if isinstance(x, torch.Tensor)]
-    return [x for x in tensors if x.is_floating_point() and not x.is_meta]
+    return [x for x in torch.utils._pytree.tree_leaves(calls) if is_plain_float(x)]
 
 
 def may_overflow(c: Case, ops: str = r"\w+", power: int = 2) -> bool:

@@ -23,6 +23,7 @@ from . import (  # noqa: F401 - they fill DIFFERENCES
     known_numbers,
     known_ranges,
     known_saved,
+    known_searches,
     known_transforms,
     known_versions,
 )

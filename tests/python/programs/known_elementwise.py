@@ -15,6 +15,7 @@ from .elements import (
     all_that_differ,
     beyond_tolerance,
     differing,
+    fits,
     numbers_of,
     only_theirs_is_nan,
     where_different,
@@ -26,6 +27,7 @@ from .exact import (
     is_rounding,
     is_unsigned,
     is_within_noise,
+    made_of,
     may_overflow,
     operands_within,
 )
@@ -118,8 +120,18 @@ def _(c: Case) -> bool:
 
 @documented("**`pow`** of `float32`")
 def _(c: Case) -> bool:
-    odd = re.search(r"(pow_?\(|\*\*).*\b(\d{8,}|\d\.\d+e\+?\d+)", c.statement)
-    return c.aspect == "values" and odd is not None
+    if getattr(c.theirs, "dtype", None) is not torch.float32:
+        return False
+    call = re.search(r"(pow_?\(|\*\*).*", c.statement)
+    if call is None:
+        return False
+    rounded = re.sub(r"(?<![\w.])\d[\d.]*(?:e[+-]?\d+)?", lambda n: in_float32(n[0]), call[0])
+    return is_result_of(c, c.history.replace(call[0], rounded))
+
+
+def in_float32(number: str) -> str:
+    """The number as float32 has it."""
+    return repr(torch.tensor(float(number), dtype=torch.float32).item())
 
 
 # The exponents of derivatives are smaller by 1.
@@ -139,11 +151,18 @@ def _(c: Case) -> bool:
 
 @documented("**`ldexp`** is exact")
 def _(c: Case) -> bool:
-    called = re.search(r"\bldexp_?\(", c.statement) is not None
-    integers = [x for x in c.used if not x.is_floating_point()]
-    if called and any(bool((x.long() != x.int()).any()) for x in integers):
-        return c.aspect == "values"
-    return called and all_that_differ(c, lambda ours, theirs: ~theirs.isfinite() | (theirs == 0))
+    if c.aspect != "values" or not re.search(r"\bldexp_?\(", c.statement):
+        return False
+    wide = torch.zeros(c.theirs.shape, dtype=torch.bool)
+    for x in c.used:
+        if not x.is_floating_point() and fits(x.shape, wide.shape):
+            wide = wide | (x.long() != x.int())
+    wide = wide.flatten()[differing(c)]
+
+    def beyond(ours: torch.Tensor, theirs: torch.Tensor) -> torch.Tensor:
+        return ~theirs.isfinite() | (theirs == 0) | (wide & (~ours.isfinite() | (ours == 0)))
+
+    return all_that_differ(c, beyond)
 
 
 @documented("**Bessel's and Airy's functions**")
@@ -206,8 +225,13 @@ def _(c: Case) -> bool:
     digits = (ours - theirs).abs() <= (3e-5 if single else 1e-8) * theirs.abs().clamp_min(1)
     if single:
         digits |= is_rounding(c)
-    pole = ~ours.isfinite() if is_derivative(c) else ours.isinf()
+    pole = made_of(c, r"(di|poly)gamma_?", is_pole)
     return bool((digits | pole | ~theirs.isfinite()).all())
+
+
+def is_pole(x: torch.Tensor) -> torch.Tensor:
+    """Where it is one of the Gamma function, or not finite."""
+    return ~x.isfinite() | ((x <= 0) & (x == x.round()))
 
 
 # Where a function is steep, the last place of its argument moves many of its own.
@@ -258,9 +282,10 @@ def logcumsumexp_by_sums(input: torch.Tensor, dim: int) -> torch.Tensor:
 def _(c: Case) -> bool:
     names = ("Hardtanh", "Hardshrink", "Softshrink", "Hardswish", "Elu", "Celu")
     steps = [n for x in c.derived for n in graph_of(x) if n.name().startswith(names)]
-    there = any(bool(x.isnan().any()) for x in c.floats)
-    at_nan = there and any(keeps(n, lambda x: bool(x.isnan().any())) for n in steps)
-    return c.aspect == "values" and at_nan
+    if c.aspect != "values" or not steps:
+        return False
+    ops = "(hardtanh|hardshrink|softshrink|hardswish|elu)_backward"
+    return bool(made_of(c, ops)[beyond_tolerance(c)].all())
 
 
 # So it is of a bound that is NaN: nothing lies between.
@@ -410,14 +435,10 @@ def _(c: Case) -> bool:
 @documented("`binary_cross_entropy_with_logits` of an infinite target")
 def _(c: Case) -> bool:
     loss = re.search("binary_cross_entropy_with_logits|BCEWithLogitsLoss", c.called)
-    infinite = loss is not None and any(bool(x.isinf().any()) for x in c.used)
-    return infinite and all_that_differ(c, lambda ours, theirs: ours.isnan())
-
-
-def fits(shape: torch.Size, into: torch.Size) -> bool:
-    """Whether it can be expanded."""
-    tail = into[len(into) - len(shape) :]
-    return len(shape) <= len(into) and all(n in (1, m) for n, m in zip(shape, tail))
+    if loss is None or not all_that_differ(c, lambda ours, theirs: ours.isnan()):
+        return False
+    infinite = made_of(c, "binary_cross_entropy_with_logits", torch.isinf)
+    return bool(infinite[differing(c)].all())
 
 
 # The elements that differ have such divisors.

@@ -30,25 +30,34 @@ def _(c: Case) -> bool:
 
 @documented("**Memory order**")
 def _(c: Case) -> bool:
-    loss = re.search(r"rsub\(|stack\(|reduction='none'", c.statement)
-    return c.aspect == "strides" and loss is not None
+    calls = r"rsub\(|reduction='none'|\b(ldexp|nextafter)\("
+    return c.aspect == "strides" and re.search(calls, c.statement) is not None and is_of_another(c)
+
+
+# Of images whose channels lie last.
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    images = "stack(" in c.statement and any(x.dim() == 4 for x in c.used)
+    return c.aspect == "strides" and images and is_of_another(c)
+
+
+def is_of_another(c: Case) -> bool:
+    """Whether it is made of what does not lie row-major."""
+    return any(x is not c.theirs and not x.is_contiguous() for x in c.used)
 
 
 @documented("**Memory order**")
 def _(c: Case) -> bool:
-    return c.aspect == "strides" and re.search(r"\b(ldexp|nextafter)\(", c.statement) is not None
-
-
-@documented("**Memory order**")
-def _(c: Case) -> bool:
-    return ".stride()" in c.statement and any(x.numel() == 0 for x in c.used)
+    nothing = ".stride()" in c.statement and any(x.numel() == 0 for x in c.used)
+    return c.aspect == "values" and nothing
 
 
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     made = "nonzero|argwhere" + ("" if c.device == "cpu" else "|scaled_dot_product_attention")
     found = c.named(" ".join(re.findall(rf"(x\d+) = .*(?:{made})\(", c.history)))
-    return ".stride()" in c.statement and any(x is y for x in c.used for y in found)
+    found_of = c.aspect == "values" and any(x is y for x in c.used for y in found)
+    return ".stride()" in c.statement and found_of
 
 
 # What was made of it, which has its strides where they are no matter of the order.
@@ -72,7 +81,8 @@ def nonzero(x: torch.Tensor, as_tuple: bool = False):
 
 @documented("**Memory order**")
 def _(c: Case) -> bool:
-    return ".stride()" in c.statement and c.uses_returned_gradient
+    steps = c.aspect == "values" and ".stride()" in c.statement
+    return steps and c.uses_returned_gradient
 
 
 # Where one of its dimensions has size 1, it may not be seen that channels lie last.
@@ -94,6 +104,8 @@ SIZE_1 = (
 def _(c: Case) -> bool:
     if ".stride()" not in c.statement or not re.search(SIZE_1, c.history):
         return False
+    if c.aspect != "values":
+        return False
     steps = re.findall(r"\bn\d+", c.statement)  # one for each dimension
     if c.difference.place not in steps:
         return False
@@ -104,7 +116,8 @@ def _(c: Case) -> bool:
 # Of convolutions in groups.
 @documented("**Memory order**")
 def _(c: Case) -> bool:
-    return c.aspect == "strides" and re.search(r"conv\dd\(.*groups=[2-9]", c.called) is not None
+    grouped = re.search(r"conv\dd\(.*groups=[2-9]", c.called) is not None
+    return c.aspect == "strides" and grouped and is_of_another(c)
 
 
 # Where factors have dimensions of size 1, which are left away before they are multiplied; a product has such, too.
@@ -118,7 +131,8 @@ def _(c: Case) -> bool:
 # Of what an index of tensors gives, too.
 @documented("**Memory order**")
 def _(c: Case) -> bool:
-    return c.aspect == "strides" and re.search(r"^\w+ = x\d+\[.*\]$", c.statement) is not None
+    chosen = re.search(r"^\w+ = x\d+\[.*(?:x\d|\[|True|False).*\]$", c.statement) is not None
+    return c.aspect == "strides" and chosen
 
 
 # Of convolutions, maxima, norms and interpolations of volumes, and what joins, pads or moves them: ours is row-major.

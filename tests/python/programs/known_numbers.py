@@ -78,8 +78,8 @@ def _(c: Case) -> bool:
 # Along an expanded dimension PyTorch's median is not even an element.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    middle = re.search(r"median\(", c.statement) is not None and c.aspect == "values"
-    return middle and any(0 in x.stride() and repeats(x) for x in c.used)
+    apart = converted(c, r"median\(", repeats, "contiguous()")
+    return "median(" in c.statement and is_result_of(c, apart)
 
 
 # PyTorch spreads the gradient of a view that is made again over what shares its memory.
@@ -205,9 +205,11 @@ def _(c: Case) -> bool:
 # The smallest one of a singular matrix, which is what rounding leaves.
 @documented("**Factorisations**")
 def _(c: Case) -> bool:
-    if c.aspect != "values" or "linalg.cond(" not in c.statement:
+    if "linalg.cond(" not in c.statement:
         return False
-    return any(is_singular(x, torch.finfo(x.dtype).eps) for x in c.used)
+    eps = torch.finfo(c.theirs.dtype).eps
+    endless = all_that_differ(c, lambda ours, theirs: ours.minimum(theirs) >= 1e-3 / eps)
+    return endless and any(is_singular(x, eps) for x in c.used)
 
 
 def is_singular(x: torch.Tensor, nearly: float) -> bool:
@@ -416,8 +418,9 @@ def _(c: Case) -> bool:
 # The index is narrower than what it adds to.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
+    apart = converted(c, "scatter_(add|reduce)", is_expanded_index, "contiguous()")
     scatters = re.search("scatter_(add|reduce)", c.statement) is not None
-    return c.aspect == "values" and scatters and has_expanded_index(c)
+    return scatters and is_result_of(c, apart)
 
 
 # So does the gradient of what such an index has read, or the gradient of a scatter.
@@ -425,10 +428,6 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     apart = converted(c, r"\b(gather|scatter_?)\(", is_expanded_index, "contiguous()")
     return c.derives("Gather") and is_result_of(c, apart)
-
-
-def has_expanded_index(c: Case) -> bool:
-    return any(map(is_expanded_index, c.used))
 
 
 def is_expanded_index(x: torch.Tensor) -> bool:
@@ -445,10 +444,17 @@ def _(c: Case) -> bool:
 
 @documented("**`x.addmm_(x, x)`**")
 def _(c: Case) -> bool:
-    if c.aspect != "values" or not re.search(r"\.(addmm|baddbmm|addbmm|addmv)_\(", c.statement):
+    call = re.fullmatch(r"(.*\b(x\d+)\.(?:addmm|baddbmm|addbmm|addmv)_\()(.*)", c.statement)
+    if call is None or call[2] not in c.tensors:
         return False
-    target, *factors = (c.tensors[n] for n in re.findall(r"\bx\d+", c.statement))
-    return any(share_memory(target, x) for x in factors)
+
+    def copied(name: re.Match) -> str:
+        x = c.tensors.get(name[0])
+        together = x is not None and share_memory(x, c.tensors[call[2]])
+        return f"{name[0]}.clone()" if together else name[0]
+
+    apart = call[1] + re.sub(r"\bx\d+\b", copied, call[3])
+    return is_result_of(c, c.history.replace(c.statement, apart))
 
 
 @documented("**`baddbmm`** by `alpha=0`")

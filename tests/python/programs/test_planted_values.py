@@ -71,6 +71,151 @@ x3.register_hook(lambda g: g * 1)
 x2.sum().mul(t.fault(1.0, 2.0)).backward()
 """,
     ),
+    "the slope of lgamma is NaN of numbers": (
+        "values",
+        """
+x1 = t.tensor([1.0, 2.0], requires_grad=True)
+x2 = t.lgamma(x1)
+x2.backward(t.tensor([1.0, t.fault(1.0, t.nan)]))
+""",
+    ),
+    "polygamma is infinite of numbers": (
+        "values",
+        """
+x1 = t.tensor([0.0, 2.0])
+x2 = t.polygamma(1, x1) * t.tensor([1.0, t.fault(1.0, t.inf)])
+""",
+    ),
+    "an incomplete Gamma is NaN of numbers": (
+        "values",
+        """
+x1 = t.tensor([1.0, t.nan])
+x2 = t.igamma(x1, t.ones(2)) * t.tensor([t.fault(1.0, t.nan), 1.0])
+""",
+    ),
+    "a leaf's gradient is doubled, beside an extreme of others": (
+        "values",
+        """
+x1 = t.ones(4, requires_grad=True)
+x2 = t.index_reduce(t.ones(2), 0, t.tensor([0]), t.ones(1), 'amax', include_self=False)
+x3 = x1 * 1
+x3[:2].mul_(3)
+x3.sum().mul(t.fault(1.0, 2.0)).backward()
+""",
+    ),
+    "a search finds the first place, among elements of which the last is NaN": (
+        "values",
+        """
+x1 = t.tensor([1.0, 2.0, 3.0, t.nan])
+x2 = t.searchsorted(x1, t.tensor([2.5, 3.5])) * t.fault(1, 0)
+""",
+    ),
+    "the median of expanded elements is none of them": (
+        "values",
+        """
+x1 = t.tensor([1.0, 2.0, 3.0]).expand(2, 3)
+x2 = t.median(x1) * t.fault(1.0, -7.0)
+""",
+    ),
+    "a power of float64 is 0": (
+        "values",
+        """
+x1 = t.tensor([1.0, 2.0], dtype=t.float64)
+x2 = t.pow(x1, 0.33333333333) * t.fault(1.0, 0.0)
+""",
+    ),
+    "a power of float32 is 0": (
+        "values",
+        """
+x1 = t.tensor([1.0, 2.0])
+x2 = t.pow(x1, 1.5e+0) * t.fault(1.0, 0.0)
+""",
+    ),
+    "a product by a power of two is another number, beside one that is infinite": (
+        "values",
+        """
+x1 = t.tensor([3, 4294967297])
+x2 = t.ldexp(t.ones(2), x1) * t.tensor([t.fault(1.0, 2.0), 1.0])
+""",
+    ),
+    "the slope of elu is doubled, beside NaN": (
+        "values",
+        """
+x1 = t.tensor([1.0, t.nan], requires_grad=True)
+x2 = t.nn.functional.elu(x1)
+x2.backward(t.tensor([t.fault(1.0, 2.0), 1.0]))
+""",
+    ),
+    "a loss is NaN of a number, beside an infinite target": (
+        "values",
+        """
+x1, x2 = t.tensor([1.0, 2.0]), t.tensor([1.0, t.inf])
+x3 = t.nn.functional.binary_cross_entropy_with_logits(x1, x2, reduction='none') * t.tensor([t.fault(1.0, t.nan), 1.0])
+""",
+    ),
+    "the condition of a singular matrix is a small number": (
+        "values",
+        """
+x1 = t.ones(2, 2)
+x2 = t.linalg.cond(x1).clamp(max=t.fault(t.inf, 7.0))
+""",
+    ),
+    "what an expanded index adds is another number": (
+        "values",
+        """
+x1, x2 = t.zeros(2, 3), t.tensor([[0], [1]]).expand(2, 3)
+x3 = t.scatter_add(x1, 0, x2, t.ones(2, 3)) * t.fault(1.0, 2.0)
+""",
+    ),
+    "a product that lies in its own memory is another number": (
+        "values",
+        """
+x1, x2 = t.ones(2, 2), t.fault(t.ones(2, 2), t.full((2, 2), 2.0))
+x1.addmm_(x1, x2)
+""",
+    ),
+    "the first of equal elements is another number": (
+        "values",
+        """
+x1 = t.tensor([1.0, 1.0, t.fault(3.0, -7.0)])
+x2, x3 = t.unique_consecutive(x1, True)
+""",
+    ),
+    "rows that are stacked lie in another order": (
+        "strides",
+        """
+x1 = t.fault(t.ones(2, 3), t.ones(2, 3))
+x2 = t.stack([x1, x1]) if t.fault(True, False) else t.stack([x1, x1]).mT.contiguous().mT
+""",
+    ),
+    "neighbours of rows lie in another order": (
+        "strides",
+        """
+x1 = t.ones(2, 3)
+x2 = t.nextafter(x1, x1) if t.fault(True, False) else t.nextafter(x1, x1).mT.contiguous().mT
+""",
+    ),
+    "a convolution of rows in groups lies in another order": (
+        "strides",
+        """
+x1, x2 = t.ones(1, 4, 5, 5), t.ones(4, 2, 2, 3)
+x3 = t.conv2d(x1, x2, groups=2) if t.fault(True, False) else t.conv2d(x1, x2, groups=2).mT.contiguous().mT
+""",
+    ),
+    "nothing has no strides": (
+        "raised",
+        """
+x1 = t.ones(0, 3)
+n2, n3 = x1.stride() if t.fault(True, False) else x1[t.fault(0, 'one')].stride()
+""",
+    ),
+    "every second column is a copy in another order": (
+        "strides",
+        """
+x1 = t.fault(t.ones(4, 6), t.ones(6, 4).t())
+x2 = x1[1:, ::2]
+""",
+    ),
 }
 
 
