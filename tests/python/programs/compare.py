@@ -19,8 +19,13 @@ from .known import known
 from .known_saved import freed
 from .tensors import Pair, dtype_name, largest, may_look_at, nature, parts, values
 
-# Relative to the largest finite number in sight, and to the least precise dtype so far: float64 may be made of float32.
+# Relative to the largest finite number in sight, and to the least precise dtype of a statement: float64 may be made of
+# float32.
 TOLERANCE = {"bfloat16": 3e-2, "float16": 4e-3, "float32": 3e-5, "float64": 1e-10}
+
+# What computes with tensors that it does not name, of whatever dtype: a backward, a step, a function, and numbers that
+# tensors once were, which are not made equal.
+MADE_BEFORE = r"\b(backward|grad|step|autocast)\(|\b[nfmo]\d+\b|\blambda\b|\.(half|bfloat16)\("
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,7 @@ class _Run:
         self.ours: dict = {"t": dumbtorch}
         self.theirs: dict = {"t": torch}
         self.versions: dict[str, tuple[int, int]] = {}
-        self.precision = "float64"
+        self.dtypes: set[str] = set()  # of all tensors so far
         self.statement, self.line = "", 0
         self.history: list[str] = []
         self.forgotten: tuple = ()
@@ -193,8 +198,7 @@ class _Run:
             for aspect, ours, theirs in nature(pair):
                 self._differ(aspect, ours, theirs, pair)
             self._compare_versions(pair)
-        dtypes = {dtype_name(p.theirs) for p in asked if isinstance(p.theirs, torch.Tensor)}
-        self.precision = max((dtypes | {self.precision}) & TOLERANCE.keys(), key=TOLERANCE.get)
+        self.dtypes |= {dtype_name(p.theirs) for p in asked if isinstance(p.theirs, torch.Tensor)}
         for pair in pairs:
             # Its own size counts too: it may be written through a view at which PyTorch lets nobody look.
             tolerance = functools.partial(self._tolerance, [*asked, pair])
@@ -202,7 +206,14 @@ class _Run:
                 self._differ(aspect, ours, theirs, pair, tolerance())
 
     def _tolerance(self, pairs: list[Pair]) -> float:
-        return TOLERANCE[self.precision] * max([1.0, *(largest(p.theirs) for p in pairs)])
+        tensors = [p.theirs for p in pairs if isinstance(p.theirs, torch.Tensor)]
+        dtypes = {dtype_name(x) for x in tensors} | set(
+            re.findall(r"\b(?:b?float\d\d)\b", self.statement)
+        )
+        if isinstance(pairs[-1].theirs, float) or re.search(MADE_BEFORE, self.statement):
+            dtypes |= self.dtypes
+        precision = max((dtypes | {"float64"}) & TOLERANCE.keys(), key=TOLERANCE.get)
+        return TOLERANCE[precision] * max([1.0, *map(largest, tensors)])
 
     def _compare_versions(self, pair: Pair) -> None:
         """How often a new tensor was written is nobody's promise; that it was written later, is."""

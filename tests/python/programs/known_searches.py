@@ -10,7 +10,7 @@ import torch
 
 from .case import Case, documented
 from .exact import is_result_of, result_of
-from .tensors import NATURE
+from .tensors import NATURE, describe
 
 
 # A flag by position, which PyTorch takes for another one.
@@ -18,13 +18,19 @@ from .tensors import NATURE
 def _(c: Case) -> bool:
     call = r"\bt\.unique_consecutive\((x\d+), (True|False)(?:, (True|False))?"
     flags = re.search(call, c.statement)
-    if flags is None or flags[2] == (flags[3] or "False"):
+    if flags is None:
         return False
-    named = rf"t.unique_consecutive(\1, return_inverse=\2, return_counts={flags[3] or False}"
-    by_name = c.history.replace(c.statement, re.sub(call, named, c.statement))
-    if c.aspect not in NATURE:
+    if c.aspect == "raised":
+        return "values to unpack" in c.difference.ours + c.difference.theirs
+    counts = f", return_counts={flags[3]}" if flags[3] else ""
+    named = re.sub(call, rf"t.unique_consecutive(\1, return_inverse=\2{counts}", c.statement)
+    by_name = c.history.replace(c.statement, named)
+    if c.aspect == "values":
         return is_result_of(c, by_name)
-    return str(NATURE[c.aspect](result_of(by_name, c.difference.place))) == c.difference.ours
+    ours = result_of(by_name, c.difference.place)
+    if c.aspect == "type":
+        return describe(ours) == c.difference.ours
+    return c.aspect in NATURE and str(NATURE[c.aspect](ours)) == c.difference.ours
 
 
 @documented("**`searchsorted`** takes NaN")

@@ -216,6 +216,15 @@ x1 = t.fault(t.ones(4, 6), t.ones(6, 4).t())
 x2 = x1[1:, ::2]
 """,
     ),
+    "a sum is off by a hundredth, after one of 16 bits": (
+        "values",
+        """
+x1 = t.ones(2, dtype=t.bfloat16)
+x2 = x1 + 1
+x3 = t.tensor([1.0, 2.0])
+x4 = x3 * t.fault(1.0, 1.01)
+""",
+    ),
 }
 
 
