@@ -107,7 +107,8 @@ def _(c: Case) -> bool:
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
     pairs = [c.named(s)[-2:] for s in reductions_behind(c, "scatter_reduce", "am(?:ax|in)|prod")]
-    return c.aspect == "values" and any(len(p) == 2 and p[0].shape != p[1].shape for p in pairs)
+    longer = any(len(p) == 2 and p[0].shape != p[1].shape for p in pairs)
+    return longer and is_result_of_begun(c)
 
 
 # Of a product that begins with 1 PyTorch's curve is divided by what was there, and then multiplied by 0.
@@ -117,7 +118,8 @@ def _(c: Case) -> bool:
 
 
 def is_result_of_begun(c: Case) -> bool:
-    """Whether ours is what PyTorch gives if what is left out is overwritten first by what changes nothing."""
+    """Whether ours is what PyTorch gives if what is left out is overwritten first by what changes nothing, and of a
+    source there is what the index reads."""
     with contextlib.ExitStack() as patches:
         for name, fill in FILLS.items():
             begun = that_is_begun(getattr(torch.Tensor, name), getattr(torch.Tensor, fill))
@@ -139,6 +141,8 @@ BEGINNINGS = {"prod": 1, "amax": -math.inf, "amin": math.inf}
 
 def that_is_begun(reduce: Callable, fill: Callable) -> Callable:
     def reduced(input, dim, index, source, reduce_to, include_self=True):
+        if fill.__name__.startswith("scatter"):
+            source = source[tuple(slice(n) for n in index.shape)]
         if include_self or reduce_to not in BEGINNINGS:
             return reduce(input, dim, index, source, reduce_to, include_self=include_self)
         start = fill(input, dim, index, BEGINNINGS[reduce_to])

@@ -371,8 +371,8 @@ def is_power_of_mask(node: object) -> bool:
 # Its exponents are smaller by 1, which wraps around.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    least = any(map(holds_the_least, c.tensors.values()))
-    return least and c.aspect == "values" and c.derives("PowBackward1")
+    by_floats = converted(c, r"pow_?\(|\*\*", holds_the_least, "float()")
+    return c.derives("PowBackward1") and is_result_of(c, by_floats)
 
 
 def holds_the_least(x: torch.Tensor) -> bool:
