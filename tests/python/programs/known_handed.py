@@ -42,7 +42,8 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     name, _, part = c.difference.place.partition(".")
     twins = [n for n, x in c.tensors.items() if n != name and x is c.tensors.get(name)]
-    return part == "grad" and len(twins) > 0
+    came_out = any(x is c.tensors.get(name) for x in c.returned)
+    return part == "grad" and c.aspect in ("type", "values") and came_out and len(twins) > 0
 
 
 # What came out together is one tensor in PyTorch, and the other of its names was given a graph in place.

@@ -242,6 +242,14 @@ x3 = x1**x2
 x3.backward(t.tensor([0.0, t.fault(1.0, 2.0)]))
 """,
     ),
+    "the gradient of a leaf that has two names is doubled": (
+        "values",
+        """
+x1 = t.ones(2)
+x2 = x1.requires_grad_()
+x2.square().sum().mul(t.fault(1.0, 2.0)).backward()
+""",
+    ),
 }
 
 
