@@ -186,25 +186,27 @@ def _run(nodes: list[ast.stmt], names: dict) -> None:
 
 
 class _Lost(torch.utils._python_dispatch.TorchDispatchMode):
-    """What some ops give of such operands is NaN."""
+    """What some ops give of such operands is a number of its own."""
 
-    def __init__(self, ops: str, such: Callable[[torch.Tensor], torch.Tensor]):
+    def __init__(self, ops: str, such: Callable[[torch.Tensor], torch.Tensor], number: float):
         super().__init__()
-        self.ops, self.such = ops, such
+        self.ops, self.such, self.number = ops, such, number
 
     def __torch_dispatch__(self, function, types, arguments=(), named=None):
         in_place = function._schema.is_mutable
         arguments = arguments if in_place else with_memory(arguments)
-        if not re.fullmatch(self.ops, function.overloadpacket.__name__):
+        name = function.overloadpacket.__name__
+        if not re.fullmatch(self.ops, name):
             return function(*arguments, **(named or {}))
-        given = [x for x in torch.utils._pytree.tree_leaves(arguments) if is_plain_float(x)]
+        operands = arguments[name.endswith("_backward") :]  # not what arrives
+        given = [x for x in torch.utils._pytree.tree_leaves(operands) if is_plain_float(x)]
         lost = [self.such(x) for x in given]
         made = function(*arguments, **(named or {}))
 
         def without(x: torch.Tensor) -> torch.Tensor:
             for at in lost if is_plain_float(x) else ():
                 at = at if fits(at.shape, x.shape) else at.any()
-                x = (x.masked_fill_ if in_place else x.masked_fill)(at, torch.nan)
+                x = (x.masked_fill_ if in_place else x.masked_fill)(at, self.number)
             return x
 
         return torch.utils._pytree.tree_map_only(torch.Tensor, without, made)
@@ -218,11 +220,14 @@ def made_of(
     c: Case, ops: str, such: Callable[[torch.Tensor], torch.Tensor] = torch.isnan
 ) -> torch.Tensor:
     """Which elements are made of what PyTorch's ops of these names give where an operand is such."""
-    with _Lost(ops, such):
-        reached = result_of(c.history, c.difference.place)
-    if not isinstance(reached, torch.Tensor) or reached.shape != c.theirs.shape:
-        return torch.zeros(c.theirs.numel(), dtype=torch.bool)
-    return reached.detach().isnan().flatten()
+    unknown = []
+    for number in (torch.nan, 0.5):  # what is NaN with either is so by itself
+        with _Lost(ops, such, number):
+            reached = result_of(c.history, c.difference.place)
+        if not isinstance(reached, torch.Tensor) or reached.shape != c.theirs.shape:
+            return torch.zeros(c.theirs.numel(), dtype=torch.bool)
+        unknown.append(reached.detach().isnan().flatten())
+    return unknown[0] & ~unknown[1]
 
 
 class _Watched(torch.utils._python_dispatch.TorchDispatchMode):
