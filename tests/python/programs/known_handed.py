@@ -32,7 +32,7 @@ def _(c: Case) -> bool:
     others = [x for x in c.named(" ".join(made)) if x is not c.theirs]
     others = [x for x in others if share_memory(x, c.theirs) or are_alike(x, c.theirs)]
     if c.aspect == "version":
-        return any(x._version for x in [*others, c.theirs])
+        return len(made) > 0 and any(x._version for x in [*others, c.theirs])
     by_another = not re.match(rf" *{place}\b", c.statement) and not is_derivative(c)
     return by_another and len(others) > 0
 
