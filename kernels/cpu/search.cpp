@@ -27,6 +27,21 @@ void count_before(int64_t n, const At& at, const T* values, int64_t* counts) {
   }
 }
 
+// The same of a row that ends in NaN, to which PyTorch's search goes to the right of whatever it
+// looks for: the result depends on which elements are asked, which are PyTorch's here.
+template <bool kRight, class T, class At>
+int64_t count_before_nan(int64_t n, const At& at, T value) {
+  int64_t count = 0;
+  for (int64_t length = n; length > 0;) {
+    const int64_t half = length / 2;
+    const T middle = at(count + half);
+    const bool is_before = kRight ? !(middle > value) : !(middle >= value);
+    count += is_before ? half + 1 : 0;
+    length = is_before ? length - half - 1 : half;
+  }
+  return count;
+}
+
 // Axes hold the strides of the values, of sorted and of sorter.
 template <class T>
 class Search {
@@ -62,6 +77,11 @@ class Search {
     int64_t found[kTile];
     for (int64_t i = 0; i < n; ++i) wanted[i] = from[i * values.strides[last_]];
     const auto search_by = [&](const auto& element) {
+      if (length > 0 && element(length - 1) != element(length - 1)) {
+        for (int64_t i = 0; i < n; ++i)
+          found[i] = count_before_nan<kRight>(length, element, wanted[i]);
+        return;
+      }
       for (int64_t i = 0; i < n; i += kTogether)
         count_before<kRight>(length, element, wanted + i, found + i);
     };

@@ -7,6 +7,14 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "places in rows that end in NaN": """
+x1 = t.tensor([0.0, 1.0, 2.0, t.nan, t.nan])
+x2 = t.tensor([[2.49, -1.0, 0.0, 1.0], [t.nan, t.inf, 0.5, 2.0]])
+x3, x4 = t.searchsorted(x1, x2), t.searchsorted(x1, x2, right=True)
+x5 = t.bucketize(x2, t.tensor([0.0, t.nan]))
+x6 = t.searchsorted(t.tensor([[t.nan, t.nan, t.nan], [0.0, 1.0, t.nan]]), x2)
+x7 = t.searchsorted(t.arange(300.0).log10().nan_to_num().where(t.arange(300) < 250, t.nan), x2)
+""",
     "volumes with their channels last": """
 x1 = t.arange(24.0).reshape(1, 2, 2, 3, 2).permute(0, 4, 1, 2, 3)
 x2 = t.nn.ReplicationPad3d(0)(x1)
