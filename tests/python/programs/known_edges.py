@@ -108,7 +108,8 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     pairs = [c.named(s)[-2:] for s in reductions_behind(c, "scatter_reduce", "am(?:ax|in)|prod")]
     longer = any(len(p) == 2 and p[0].shape != p[1].shape for p in pairs)
-    return longer and is_result_of_begun(c)
+    refused = c.only_theirs_raises(r"The size of tensor a \(\d+\) must match") and is_derivative(c)
+    return longer and (refused or is_result_of_begun(c))
 
 
 # Of a product that begins with 1 PyTorch's curve is divided by what was there, and then multiplied by 0.

@@ -270,6 +270,15 @@ def _(c: Case) -> bool:
     return any(c.asked is None or not c.asked.isdisjoint(graph_behind(n)) for n in nodes)
 
 
+# What arrives at a sum of exponentials.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    again = "create_graph=True" in c.history and "logcumsumexp(" in c.history
+    written = [x for x in c.returned if x._version]
+    named = any(names_changed(c.difference.ours, x) for x in written)
+    return again and named and c.only_ours_raises(CHANGED)
+
+
 # The derivative of renorm shares its norms, and that of bilinear a product.
 @documented(KEEPS)
 def _(c: Case) -> bool:

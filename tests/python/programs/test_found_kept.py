@@ -559,6 +559,18 @@ x1 = t.tensor([[0.5, 0.0], [0.5, 0.5]], requires_grad=True)
 x2 = t.cholesky_solve(t.ones(2, 1), x1).square().sum()
 x3, = t.autograd.grad(x2, x1)
 """,
+    "what arrives at a sum of exponentials, written": """
+x1 = t.tensor([[[0.0]]]).requires_grad_()
+x2 = x1.logcumsumexp(0)
+x3, x4 = t.autograd.grad(x2, [x2, x1], create_graph=True)
+x5 = x3.mul_(0)
+x4.backward()
+""",
+    "and at the largest of a source that is longer than the index": """
+x1 = t.tensor([0.5, 1.0, 2.0], requires_grad=True)
+x2 = t.scatter_reduce(t.zeros(2), 0, t.tensor([0, 1]), x1, 'amax')
+x2.sum().backward()
+""",
     "of a system by Cholesky's factor": """
 x1 = t.tensor([[0.5, 0.0], [1.0, 2.0]], dtype=t.float64, requires_grad=True)
 x2 = t.tensor([[1.0], [3.0]], dtype=t.float64, requires_grad=True)
