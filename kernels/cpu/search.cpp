@@ -27,21 +27,6 @@ void count_before(int64_t n, const At& at, const T* values, int64_t* counts) {
   }
 }
 
-// The same of a row that ends in NaN, to which PyTorch's search goes to the right of whatever it
-// looks for: the result depends on which elements are asked, which are PyTorch's here.
-template <bool kRight, class T, class At>
-int64_t count_before_nan(int64_t n, const At& at, T value) {
-  int64_t count = 0;
-  for (int64_t length = n; length > 0;) {
-    const int64_t half = length / 2;
-    const T middle = at(count + half);
-    const bool is_before = kRight ? !(middle > value) : !(middle >= value);
-    count += is_before ? half + 1 : 0;
-    length = is_before ? length - half - 1 : half;
-  }
-  return count;
-}
-
 // Axes hold the strides of the values, of sorted and of sorter.
 template <class T>
 class Search {
@@ -77,17 +62,14 @@ class Search {
     int64_t found[kTile];
     for (int64_t i = 0; i < n; ++i) wanted[i] = from[i * values.strides[last_]];
     const auto search_by = [&](const auto& element) {
-      if (length > 0 && element(length - 1) != element(length - 1)) {
-        for (int64_t i = 0; i < n; ++i)
-          found[i] = count_before_nan<kRight>(length, element, wanted[i]);
-        return;
-      }
       for (int64_t i = 0; i < n; i += kTogether)
         count_before<kRight>(length, element, wanted + i, found + i);
     };
-    if (call_.sorter) {
-      const int64_t* order = data<const int64_t>(*call_.sorter) + at.z;
-      const int64_t step = call_.sorter->strides[last_];
+    const int64_t* const order = call_.sorter ? data<const int64_t>(*call_.sorter) + at.z : nullptr;
+    const int64_t step = call_.sorter ? call_.sorter->strides[last_] : 0;
+    if (ends_in_nan(row, order)) {
+      for (int64_t i = 0; i < n; ++i) found[i] = count_before_nan(row, order, wanted[i]);
+    } else if (order) {
       search_by([=](int64_t i) { return row[order[i * step] * stride]; });
     } else if (stride == 1) {
       search_by([=](int64_t i) { return row[i]; });
@@ -96,6 +78,33 @@ class Search {
     }
     const int64_t to = line * values.sizes[last_] + begin;  // y is row-major
     store_run(data<char>(y) + to * bytes_of(y.dtype), y.dtype, 1, found, n);
+  }
+
+  T element(const T* row, const int64_t* order, int64_t i) const {
+    if (order) i = order[i * call_.sorter->strides[last_]];
+    return row[i * call_.sorted.strides[last_]];
+  }
+
+  bool ends_in_nan(const T* row, const int64_t* order) const {
+    const int64_t n = call_.sorted.sizes[last_];
+    if (!kIsFloating<T> || n == 0) return false;
+    const T last = element(row, order, n - 1);
+    return last != last;
+  }
+
+  // The same of a row that ends in NaN, from which PyTorch's search goes to the right whatever it
+  // looks for: the result depends on which elements are asked, which are PyTorch's here.
+  __attribute__((noinline)) int64_t count_before_nan(const T* row, const int64_t* order,
+                                                     T value) const {
+    int64_t count = 0;
+    for (int64_t length = call_.sorted.sizes[last_]; length > 0;) {
+      const int64_t half = length / 2;
+      const T middle = element(row, order, count + half);
+      const bool is_before = call_.right ? !(middle > value) : !(middle >= value);
+      count += is_before ? half + 1 : 0;
+      length = is_before ? length - half - 1 : half;
+    }
+    return count;
   }
 
   const calls::Searchsorted& call_;
