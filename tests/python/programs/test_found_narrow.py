@@ -9,6 +9,10 @@ torch = pytest.importorskip("torch", reason="PyTorch is the oracle of these test
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "an incomplete Gamma of NaN in place": """
+x1 = t.tensor([0.0, t.nan, 2.0])
+x2 = x1.igamma_(t.tensor(0.0))
+""",
     "ignored classes whose weight is infinite or NaN, differentiated with a graph": """
 x1 = t.arange(6).to(t.float64).reshape(3, 2).requires_grad_()
 x2 = t.nn.functional.nll_loss(x1, t.tensor([0, 1, 0]), t.tensor([t.inf, 1.0], dtype=t.float64), ignore_index=0)
