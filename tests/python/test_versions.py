@@ -115,7 +115,7 @@ def test_optimizer_writes_what_is_saved(both):
 
 def test_data_must_be_a_tensor():
     x = dt.ones(2, requires_grad=True)
-    with pytest.raises(TypeError, match="must be Tensor, not int"):
+    with pytest.raises(TypeError, match="has to be a tensor, but got int"):
         x.data = 3
     with pytest.raises(RuntimeError, match="must be floating point"):
         x.data = dt.ones(2, dtype=dt.int64)

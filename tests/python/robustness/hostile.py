@@ -19,7 +19,7 @@ import dumbtorch as dt
 
 EXPECTED = (OSError, NotImplementedError, dt.OutOfMemoryError)
 # PyTorch's load says in these what a tensor says of wrong sizes.
-EXPECTED_OF_LOAD = (*EXPECTED, pickle.UnpicklingError, RuntimeError)
+EXPECTED_OF_LOAD = (*EXPECTED, pickle.UnpicklingError, RuntimeError, EOFError)
 
 
 def use(x) -> None:

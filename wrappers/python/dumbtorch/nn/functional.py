@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
+import operator
 import warnings
-from operator import index
 
 from .. import _grouped, _missing, _ops, _overloads, _reductions
 from .._runtime import is_index, reduction_of
@@ -117,7 +117,7 @@ def fractional_max_pool3d(
 def _sizes(input, output_size, dims):
     """The output's sizes; None stands for the input's."""
     is_list = isinstance(output_size, (tuple, list))
-    sizes = list(output_size) if is_list else [index(output_size)] * dims
+    sizes = list(output_size) if is_list else [operator.index(output_size)] * dims
     if not isinstance(input, TensorBase):
         return sizes  # the function itself refuses the input
     if is_list and input.ndim <= len(sizes):
