@@ -114,6 +114,22 @@ def test_rows_of_squares():
         np.testing.assert_allclose(ours, np.sqrt((drawn[:, 1:-2] ** 2).sum(-1)), rtol=1e-14)
 
 
+@pytest.mark.parametrize("dtype, last", [("float32", 1e-6), ("float64", 1e-15)])
+@pytest.mark.parametrize("n", [511, 512, 1023, 1024, 1025, 1033, 2047, 2048, 5000, 20000])
+def test_a_long_row_has_one_sum(n, dtype, last):
+    """Rows of 4 KB and more are added up four at a time: each as if it were alone, down to the last bit."""
+    drawn = np.random.default_rng(n).standard_normal((7, n + 1)).astype(dtype)
+    x = dt.tensor(drawn)
+    for rows, exact in ((x, drawn), (x[:, 1:], drawn[:, 1:])):
+        sums = rows.sum(1)
+        np.testing.assert_allclose(
+            sums.numpy(), exact.astype("longdouble").sum(1).astype(dtype), rtol=0, atol=n * last
+        )
+        for few in (1, 2, 3, 5):
+            assert rows[:few].sum(1).tolist() == sums[:few].tolist()
+        assert [row.sum().item() for row in rows] == sums.tolist()
+
+
 @pytest.mark.parametrize("size", [1e-30, 1e-12, 1e12, 1e30])
 @pytest.mark.parametrize("p", [2.0, 2.5, 3.0, 4.0])
 def test_gradients_of_norms_whose_powers_do_not_fit(p, size):

@@ -9,6 +9,13 @@ from programs.compare import compare  # noqa: E402
 pytestmark = pytest.mark.usefixtures("fault")
 
 PLANTED = {
+    "an incomplete Gamma in place is NaN": (
+        "values",
+        """
+x1 = t.tensor([0.5, t.nan])
+x2 = x1.igamma_(t.tensor(2.0)) * t.fault(1.0, t.nan)
+""",
+    ),
     "a gradient is doubled, which goes back through a split": (
         "values",
         """
