@@ -18,7 +18,6 @@ from ._tensor_type import TensorBase
 from ._vmap import check_randomness, vmap
 from .autograd.functional import _gradients, _zeros_that_require_grad
 from .autograd.grad_mode import enable_grad
-from .autograd.graph import get_gradient_edge
 from .utils._pytree import describe, tree_flatten, tree_map, tree_structure, tree_unflatten
 
 __getattr__ = _missing.getattr_of(__name__)
@@ -30,8 +29,8 @@ __all__ = [
 
 
 class _Levels(threading.local):
-    """The transforms that are going on: of each the nodes at which the graphs of its leaves end, and those of the
-    transforms that went on within it."""
+    """The transforms that are going on: of each the nodes at which the graphs of its leaves end, by their addresses,
+    and those of the transforms that went on within it."""
 
     def __init__(self):
         self.ends = []
@@ -44,7 +43,7 @@ _levels = _Levels()
 def _inside():
     """Within a transform, whatever is computed may be differentiated by it. Gives whether the caller records."""
     recorded = _ops.is_grad_enabled()
-    _levels.ends.append(set())
+    _levels.ends.append({})
     try:
         with enable_grad():
             yield recorded
@@ -67,7 +66,7 @@ class _Call:
         self.inputs, _ = tree_flatten(self.given)
         self.leaves = [x for x in self.inputs if x.is_leaf]
         self.ends = _levels.ends[-1]
-        self.ends |= {get_gradient_edge(x).node for x in self.leaves}
+        self.ends |= _by_address(self.leaves)
         versions = [x._version for x in self.inputs]
         out = func(*given, **(kwargs or {}))
         if [x._version for x in self.inputs] != versions:
@@ -116,7 +115,7 @@ class _Call:
         """By which a backward of the outputs can be differentiated."""
         weights = _zeros_that_require_grad(tuple(outputs))
         self.leaves += weights
-        self.ends |= {get_gradient_edge(w).node for w in weights}
+        self.ends |= _by_address(weights)
         return weights
 
     @contextmanager
@@ -183,17 +182,25 @@ def _fresh(x):
     return _ops.view_as(x, x) if x.requires_grad else _ops.tensor_requires_grad_(_ops.detach(x))
 
 
-def _ends_elsewhere(x, ends: set) -> bool:
-    """Whether the graph of x has a leaf other than these."""
-    nodes, seen = [get_gradient_edge(x).node] if x.requires_grad else [], set()
+def _by_address(leaves) -> dict:
+    """The nodes at which the graphs of leaves end."""
+    nodes = [_ops.tensor_node(x) for x in leaves]
+    return {node.address(): node for node in nodes}
+
+
+def _ends_elsewhere(x, ends: dict) -> bool:
+    """Whether the graph of x has a leaf other than these. All of it may be walked, so that nodes are not wrapped."""
+    nodes, seen = [_ops.tensor_node(x)] if x.requires_grad else [], set()
     while nodes:
         node = nodes.pop()
-        if node is None or node in seen:
+        address = node.address()
+        if address in seen:
             continue
-        seen.add(node)
-        if not node.next_functions and node not in ends:
+        seen.add(address)
+        count = node.next_count()
+        if not count and address not in ends:
             return True
-        nodes += [n for n, _ in node.next_functions]
+        nodes += [node.next(i) for i in range(count) if node.next_output(i) >= 0]
     return False
 
 
