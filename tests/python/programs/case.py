@@ -25,7 +25,7 @@ class Case:
     """A difference, and what else is known of it."""
 
     difference: Difference
-    history: str  # the statements so far
+    history: str  # the statements so far, those of a block indented
     device: str
     grad_enabled: bool
     theirs: object  # PyTorch's tensor, where it is about one
@@ -59,14 +59,15 @@ class Case:
     def called(self) -> str:
         """The statement, and what made the modules that it calls."""
         modules = tuple(f"{m} = " for m in re.findall(r"\b(m\d+)[(,]", self.statement))
-        made = [s for s in self.history.split("\n") if modules and s.startswith(modules)]
+        lines = map(str.strip, self.history.split("\n"))
+        made = [s for s in lines if modules and s.startswith(modules)]
         return "\n".join([self.statement, *made])
 
     @property
     def stepped(self) -> str:
         """What made the optimizer that takes a step; empty where none does."""
         name = re.match(r"(?:x\d+ = )?(o\d+)\.step\(", self.statement)
-        made = name and re.search(rf"^{name[1]} = .*", self.history, re.M)
+        made = name and re.search(rf"^ *{name[1]} = .*", self.history, re.M)
         return made[0] if made else ""
 
     @property
@@ -93,7 +94,7 @@ class Case:
 
     def passes_layer(self, kind: str) -> bool:
         """Whether it has one of what such a layer gave."""
-        layers = re.findall(rf"^(m\d+) = .*\b{kind}\(", self.history, re.M)
+        layers = re.findall(rf"^ *(m\d+) = .*\b{kind}\(", self.history, re.M)
         return len(layers) > 0 and self.passes(f"(?:{'|'.join(layers)})")
 
     @property

@@ -140,14 +140,14 @@ class _Run:
         self.history: list[str] = []
         self.forgotten: tuple = ()
 
-    def statements(self, body: list[ast.stmt]) -> None:
+    def statements(self, body: list[ast.stmt], indent: str = "") -> None:
         for node in body:
             self.statement, self.line = ast.unparse(node), node.lineno
-            self.history.append(self.statement)
+            self.history.append(indent + self.statement.partition("\n")[0])
             if isinstance(node, ast.With):  # what is in a block is compared one by one, too
                 manager = compile(ast.Expression(node.items[0].context_expr), "<program>", "eval")
                 with eval(manager, self.ours), eval(manager, self.theirs):
-                    self.statements(node.body)
+                    self.statements(node.body, indent + "    ")
             else:
                 self._one(node)
 

@@ -166,23 +166,32 @@ def result_in(dtype: torch.dtype, program: str, place: str) -> object:
 def result_of(program: str, place: str, **functions: Callable) -> object:
     """What PyTorch calls so after a program, which may call these functions, too."""
     names: dict = {"t": torch, **functions}
-    _run(statements(program), names)
+    _run(ast.parse(program).body, names)
     with contextlib.suppress(Exception):
         # A layer is named by its number, as in m1.0.weight.
         return eval(re.sub(r"\.(\d+)\b", r"[\1]", place), names)
     return None
 
 
-def _run(nodes: list[ast.stmt], names: dict) -> None:
-    """Each statement, as well as it can; an error in a block does not end it."""
+NOTHING = contextlib.nullcontext()
+
+
+def _run(
+    nodes: list[ast.stmt],
+    names: dict,
+    last_in: contextlib.AbstractContextManager = NOTHING,
+) -> None:
+    """Each statement, as well as it can; an error in a block does not end it. The last one runs in such a context."""
     for node in nodes:
+        within = last_in if node is nodes[-1] else NOTHING
         with contextlib.suppress(Exception):
             if isinstance(node, ast.With):
                 context = compile(ast.Expression(node.items[0].context_expr), "<program>", "eval")
                 with eval(context, names):
-                    _run(node.body, names)
+                    _run(node.body, names, within)
             else:
-                exec(compile(ast.Module([node], []), "<program>", "exec"), names)
+                with within:
+                    exec(compile(ast.Module([node], []), "<program>", "exec"), names)
 
 
 class _Lost(torch.utils._python_dispatch.TorchDispatchMode):
@@ -249,11 +258,8 @@ class _Watched(torch.utils._python_dispatch.TorchDispatchMode):
 
 def calls_within(c: Case) -> list[tuple[str, tuple]]:
     """The ops that PyTorch calls for the statement, forwards and backwards, with their arguments by position."""
-    names: dict = {"t": torch}
-    *before, last = statements(c.history)
-    _run(before, names)
-    with _Watched() as watched:
-        _run([last], names)
+    watched = _Watched()
+    _run(ast.parse(c.history).body, {"t": torch}, last_in=watched)
     return watched.calls
 
 
@@ -276,7 +282,7 @@ def magnitudes(c: Case) -> torch.Tensor | None:
     """What a statement gives of absolute values, those of its layers too: of each element of a product the size of its
     terms. None where that cannot be said."""
     names = {"t": torch, **c.tensors}
-    _run(statements("\n".join(re.findall(r"^m\d+ = .*", c.history, re.M))), names)
+    _run(ast.parse("\n".join(re.findall(r"^ *(m\d+ = .*)", c.history, re.M))).body, names)
     for layer in names.values():
         if isinstance(layer, torch.nn.Module):
             layer.requires_grad_(False).apply(lambda m: [w.abs_() for w in m.parameters()])
@@ -328,14 +334,3 @@ def is_unsigned(x: torch.Tensor) -> bool:
 
 def is_integral(x: torch.Tensor) -> bool:
     return not x.is_floating_point()
-
-
-def statements(history: str) -> list[ast.stmt]:
-    """Those of a history, in which what is in a block stands after it once more."""
-    nodes, found = ast.parse(history).body, []
-    while nodes:
-        node = nodes.pop(0)
-        found.append(node)
-        if isinstance(node, ast.With):
-            del nodes[: sum(isinstance(n, ast.stmt) for n in ast.walk(node)) - 1]
-    return found

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from unittest import mock
 
 import torch
@@ -167,7 +168,7 @@ def _(c: Case) -> bool:
 # A gradient under another name, to which nothing was added.
 @documented("**A view that was made to require grad**")
 def _(c: Case) -> bool:
-    named = re.search(rf"^{c.difference.place} = x\d+\.grad\b", c.history, re.M) is not None
+    named = re.search(rf"^ *{c.difference.place} = x\d+\.grad\b", c.history, re.M) is not None
     lost = any(leads_nowhere(n) for x in c.tensors.values() for n in graph_of(x))
     return c.aspect == "version" and named and lost
 
@@ -188,7 +189,7 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     zeros = isinstance(c.theirs, torch.Tensor) and not c.theirs.any()
     none = c.aspect == "type" and c.difference.ours == "None" and zeros
-    products = re.findall(r"^(x\d+) = (.*(?:matmul\(| @ ).*)", c.history, re.M)
+    products = re.findall(r"^ *(x\d+) = (.*(?:matmul\(| @ ).*)", c.history, re.M)
     by_matrices = [made for made, of in products if any(x.dim() <= 2 for x in c.named(of))]
     written = [x for x in c.named(" ".join(by_matrices)) if x._version and x.dim() > 2]
     return none and is_derivative(c) and len(written) > 0
@@ -201,7 +202,7 @@ def _(c: Case) -> bool:
     bias = re.fullmatch(r"(m\d+)\.out_proj\.bias\.grad", c.difference.place)
     if bias is None or not more:
         return False
-    first = re.search(rf"^{bias[1]} = .*MultiheadAttention\(.*batch_first=True", c.history, re.M)
+    first = re.search(rf"^ *{bias[1]} = .*MultiheadAttention\(.*batch_first=True", c.history, re.M)
     made = re.findall(rf"^ *(x\d+) = {bias[1]}\(.*\.contiguous\(\)", c.history, re.M)
     return first is not None and any(x._version for x in c.named(" ".join(made)))
 
@@ -367,21 +368,39 @@ def _(c: Case) -> bool:
     if c.difference.place in [f"{n}.grad" for n in retained if n in written]:
         return True
     asked = any(map(is_written_view, c.wanted))
-    return (asked and "autograd.grad(" in c.statement) or is_result_of(c, with_hooks(c, written))
+    return (asked and "autograd.grad(" in c.statement) or is_result_with_hooks(c, written)
 
 
-def with_hooks(c: Case, names: Iterable[str]) -> str:
-    """The history, in which their hooks are added once more to what was written since."""
-    lines, hooks = [], []
+def is_result_with_hooks(c: Case, names: Iterable[str]) -> bool:
+    """Whether it is PyTorch's result where their hooks go on with them to the nodes that it made anew."""
+    lines, hooked = [], []
     for line in c.history.split("\n"):
         lines.append(line)
-        hook = re.search(r"(?:^| )(x\d+)\.register_hook\(.*", line)
+        hook = re.search(r"\b(x\d+)\.register_hook\(", line)
         if hook and hook[1] in names:
-            hooks.append(hook[0].strip())
-        elif re.search(r"\w_\(| \S{1,2}= |\] = ", line):
+            hooked.append(hook[1])
+        if hook or re.search(r"\w_\(| \S{1,2}= |\] = ", line):
             indent = re.match(" *", line)[0]
-            lines += [indent + h for h in hooks]
-    return "\n".join(lines)
+            lines += [f"{indent}follow({x})" for x in hooked]
+    followed: dict[int, tuple[Node, dict]] = {}
+
+    def follow(x: torch.Tensor) -> None:
+        hooks = x._backward_hooks or followed[id(x)][1]  # a new node has taken them from it
+        node, _ = followed.get(id(x), (x.grad_fn, hooks))
+        followed[id(x)] = x.grad_fn, hooks
+        if node is not x.grad_fn:
+            x.grad_fn.register_prehook(functools.partial(through_hooks, hooks, x.output_nr))
+
+    return is_result_of(c, "\n".join(lines), follow=follow)
+
+
+def through_hooks(hooks: dict[int, Callable], output: int, gradients: tuple) -> tuple:
+    """What arrives at a node, of which the hooks of a tensor see the part that is its."""
+    made = list(gradients)
+    for hook in hooks.values():
+        seen = hook(made[output])
+        made[output] = made[output] if seen is None else seen
+    return tuple(made)
 
 
 @documented("**`detach_`** works on views too")

@@ -118,7 +118,7 @@ def _(c: Case) -> bool:
 # With a graph these are computed once more, from their inputs, and need nothing of the nodes that made their results.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    layers = re.findall(r"^(m\d+) = t\.nn\.(?:LSTM|GRU|RNN|RMSNorm)\(", c.history, re.M)
+    layers = re.findall(r"^ *(m\d+) = t\.nn\.(?:LSTM|GRU|RNN|RMSNorm)\(", c.history, re.M)
     inner = nodes_within(
         c,
         "|".join(
@@ -158,7 +158,7 @@ def _(c: Case) -> bool:
 # A batch that comes first, be it in memory alone, PyTorch turns, and keeps a copy of.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    attend = r"^(m\d+) = .*\b(?:MultiheadAttention|Transformer\w*)\((.*)"
+    attend = r"^ *(m\d+) = .*\b(?:MultiheadAttention|Transformer\w*)\((.*)"
     layers = dict(re.findall(attend, c.history, re.M))
     if not layers or not c.only_ours_raises(CHANGED):
         return False
@@ -216,7 +216,7 @@ def _(c: Case) -> bool:
 # PyTorch's keeps a row-major copy of its input.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    layers = re.findall(r"^(m\d+) = t\.nn\.LSTM\(", c.history, re.M)
+    layers = re.findall(r"^ *(m\d+) = t\.nn\.LSTM\(", c.history, re.M)
     apart = any(x._version and not x.is_contiguous() for x in c.tensors.values())
     runs = "|".join([*layers, r"t\.lstm"])
     return apart and c.only_ours_raises(CHANGED) and c.passes(f"(?:{runs})")

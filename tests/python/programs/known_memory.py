@@ -16,7 +16,7 @@ from .tensors import strides
 @documented("**`torch.vmap`**")
 def _(c: Case) -> bool:
     of = c.named(" ".join(re.findall(r"= (x\d+)\.stride\(", c.statement)))
-    mapped = c.named(" ".join(re.findall(r"^(x\d+) = t\.vmap\(", c.history, re.M)))
+    mapped = c.named(" ".join(re.findall(r"^ *(x\d+) = t\.vmap\(", c.history, re.M)))
     return c.aspect == "values" and any(x is y for x in of for y in mapped)
 
 

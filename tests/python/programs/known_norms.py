@@ -61,7 +61,7 @@ def _(c: Case) -> bool:
 # A row-major copy is kept of what lies in another order.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    layers = re.findall(r"^(m\d+) = .*\bRMSNorm\(", c.history, re.M)
+    layers = re.findall(r"^ *(m\d+) = .*\bRMSNorm\(", c.history, re.M)
     calls = "|".join([*layers, "rms_norm"])
     given = c.named("\n".join(re.findall(rf".*\b(?:{calls})\(.*", c.history)))
     apart = [x for x in given if x._version and not x.is_contiguous()]

@@ -232,5 +232,5 @@ def _(c: Case) -> bool:
 @documented("**Nothing to compute**")
 def _(c: Case) -> bool:
     steps = re.search(r"\b(o\d+)\.step\(", c.statement)
-    made = steps and re.search(rf"^{steps[1]} = .*\bAdafactor\(", c.history, re.M)
+    made = steps and re.search(rf"^ *{steps[1]} = .*\bAdafactor\(", c.history, re.M)
     return bool(made) and c.only_theirs_raises("ZeroDivisionError: float division by zero")

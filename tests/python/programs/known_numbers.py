@@ -313,7 +313,7 @@ def _(c: Case) -> bool:
 # The arc sine of a correlation that is 1, or nearly, has no end to its slope.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
-    made = c.named(" ".join(re.findall(r"^(x\d+) = .*\bcorrcoef\(", c.history, re.M)))
+    made = c.named(" ".join(re.findall(r"^ *(x\d+) = .*\bcorrcoef\(", c.history, re.M)))
     steep = any(bool(((x.detach().abs() - 1).abs() <= 1e-5).any()) for x in made)
     return steep and c.derives("Asin", "Acos") and is_unsteady(c)
 

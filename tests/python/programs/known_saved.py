@@ -390,7 +390,7 @@ def wants_grad(c: Case, name: str) -> bool:
 # Circular padding, which PyTorch writes part by part, each with a node that it frees.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    layers = re.findall(r"^(m\d+) = .*(?:Circular|circular)", c.history, re.M)
+    layers = re.findall(r"^ *(m\d+) = .*(?:Circular|circular)", c.history, re.M)
     padded = "|".join([*layers, r"pad(?=\(.*circular)", r"CircularPad\dd"])
     others = all(is_kept_by_pytorch_alone(c, n, what) for n, what in c.forgotten)
     hidden = c.derives("torch::autograd::CopySlices") and c.passes(f"(?:{padded})")
@@ -540,7 +540,7 @@ def _(c: Case) -> bool:
 @documented(KEEPS)
 def _(c: Case) -> bool:
     named = re.escape(c.difference.place.removesuffix(".grad"))
-    distances = re.search(rf"^{named} = .*\bcdist\(", c.history, re.M) is not None
+    distances = re.search(rf"^ *{named} = .*\bcdist\(", c.history, re.M) is not None
     unknown = c.aspect == "type" and c.difference.theirs == "None"
     return unknown and distances and is_derivative(c) and "create_graph=True" in c.history
 

@@ -15,14 +15,15 @@ from .tensors import NATURE, describe
 # A flag by position, which PyTorch takes for another one.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    call = r"\bt\.unique_consecutive\((x\d+), (True|False)(?:, (True|False))?"
+    call = r"\bt\.unique_consecutive\((x\d+), (True|False)(?:, (True|False))?(?:, (None|-?\d+))?"
     flags = re.search(call, c.statement)
     if flags is None:
         return False
     if c.aspect == "raised":
         return "values to unpack" in c.difference.ours + c.difference.theirs
-    counts = f", return_counts={flags[3]}" if flags[3] else ""
-    named = re.sub(call, rf"t.unique_consecutive(\1, return_inverse=\2{counts}", c.statement)
+    others = f", return_counts={flags[3]}" if flags[3] else ""
+    others += f", dim={flags[4]}" if flags[4] else ""
+    named = re.sub(call, rf"t.unique_consecutive(\1, return_inverse=\2{others}", c.statement)
     by_name = c.history.replace(c.statement, named)
     if c.aspect == "values":
         return is_result_of(c, by_name)

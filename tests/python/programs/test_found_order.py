@@ -78,6 +78,14 @@ x2 = x1.expand((1, 2))
 x2.zero_()
 x1.backward()
 """,
+    "a flag by position before a dimension": """
+x1 = t.tensor([[[[0.0]]]])
+x2, x3 = t.unique_consecutive(x1, False, True, 0)
+""",
+    "a sample that lies like a batch of images": """
+x1 = t.arange(2).reshape((1, 1, 1, 2)).permute((0, 3, 1, 2))
+x2 = t.nn.functional.max_pool3d_with_indices(x1, 1)
+""",
 }
 
 
