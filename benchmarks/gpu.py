@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "wrappers" / "python"))
 
 import dumbtorch  # noqa: E402
+import gpu_attention  # noqa: E402
 import gpu_models  # noqa: E402
 import torch  # noqa: E402
 from rows import breadth  # noqa: E402
@@ -379,35 +380,6 @@ def backward_of(f, *operands):
     return backward
 
 
-def attention_rows():
-    """scaled_dot_product_attention of 16384 positions in all, 16 heads of 64 features or 8 of 128."""
-    for dtype, lengths in (("bfloat16", (1024, 4096, 16384)), ("float32", (1024, 4096))):
-        for features in (64, 128):
-            for length in lengths:
-                for is_causal in (False, True):
-                    yield from attention_pair(dtype, features, length, is_causal)
-
-
-def attention_pair(dtype, features, length, is_causal):
-    sizes = (16384 // length, 1024 // features, length, features)
-    operands = [
-        {t: t.randn(*sizes, device="cuda").to(getattr(t, dtype)) for t in (dumbtorch, torch)}
-        for _ in range(3)
-    ]
-    attend = lambda t, *x: t.nn.functional.scaled_dot_product_attention(*x, is_causal=is_causal)  # noqa: E731
-    backward = backward_of(attend, *operands)
-    amount = 4.0 * 16384 * 1024 * length * (0.5 if is_causal else 1.0)
-    name = f"{dtype} D{features} T{length}{' causal' if is_causal else ''}"
-    ours, theirs = on_both(lambda t: lambda: attend(t, *(x[t] for x in operands)))
-    yield Row("attention", f"{name} forward", ours, {"eager": theirs}, 0.98, amount, "GFLOP/s")
-    ours, theirs = on_both(lambda t: lambda: backward(t))
-    yield Row("attention", f"{name} backward", ours, {"eager": theirs}, 0.98, 2.5 * amount, "GFLOP/s")  # fmt: skip
-    if dtype == "float32":
-        return
-    name = f"{name} backward, in any order"
-    yield Row("attention", name, varying(ours), {"eager": theirs}, 0.98, 2.5 * amount, "GFLOP/s")
-
-
 def varying(work):
     """The work with kernels whose sums have no fixed order, PyTorch's default."""
 
@@ -474,7 +446,7 @@ GROUPS = {
     "gemm": gemm_rows,
     "conv": conv_rows,
     "narrow": narrow_rows,
-    "attention": attention_rows,
+    "attention": lambda: gpu_attention.rows(Row, backward_of, varying),
     "breadth": breadth_rows,
     "models": lambda: gpu_models.rows(Row, captured_by_torch),
 }
