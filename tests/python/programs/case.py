@@ -90,7 +90,9 @@ class Case:
         calls = re.finditer(rf"^(.*?) = .*\b{called}", self.history, re.M)
         made = self.named(" ".join(m[1] for m in calls))
         nodes = {n for x in self.derived for n in graph_of(x)}
-        return any(n in nodes for x in made for n in makers(x))
+        detached = self.named(" ".join(re.findall(r"\b(x\d+)\.detach_\(", self.history)))
+        forgot = any(x is y for x in made for y in detached)  # what made it
+        return forgot or any(n in nodes for x in made for n in makers(x))
 
     def passes_layer(self, kind: str) -> bool:
         """Whether it has one of what such a layer gave."""

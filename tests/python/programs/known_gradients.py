@@ -365,7 +365,8 @@ def _(c: Case) -> bool:
     retained += re.findall(
         r"\bx\d+", " ".join(re.findall(r"\.backward\(.*inputs=\[(.*?)\]", c.history))
     )
-    if c.difference.place in [f"{n}.grad" for n in retained if n in written]:
+    of = c.named(c.difference.place) if c.difference.place.endswith(".grad") else []
+    if any(x is y for x in of for y in c.named(" ".join(retained)) if is_written_view(y)):
         return True
     asked = any(map(is_written_view, c.wanted))
     return (asked and "autograd.grad(" in c.statement) or is_result_with_hooks(c, written)

@@ -1,0 +1,42 @@
+"""What random programs have found of views that were written and of what was detached, reduced."""
+
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
+
+from programs.compare import Settings, compare  # noqa: E402
+
+FOUND = {
+    "a hook of a view that a block wrote": """
+m1 = t.nn.LazyInstanceNorm2d()
+x2 = t.tensor([[[[0.0, 0.0]]]])
+x3 = m1(x2)
+h4 = x3.register_hook(lambda g: t.zeros_like(g))
+with t.no_grad():
+    x3.sinh_()
+x3.sum().backward()
+""",
+    "a written view that is an input of a backward": """
+m1 = t.nn.Flatten()
+x2 = t.arange(1).to(t.float32).reshape((1, 1, 1))
+x3 = m1(x2)
+x4 = t.tensor(0.0).requires_grad_()
+x3.le_(x4)
+x5 = x2
+t.autograd.backward([x3, x5], inputs=[x5])
+""",
+    "a part of attention's result that was detached": """
+x1 = t.tensor([[[0.0]]], dtype=t.float64)
+x2 = t.tensor([[[0.0]]], dtype=t.float64)
+x3 = t.tensor([[[0.0]]], dtype=t.float64).requires_grad_()
+x4 = t.nn.functional.scaled_dot_product_attention(x1, x2, x3)
+x5, x6 = x4.max(0)
+x4.detach_()
+x5.backward(create_graph=True)
+""",
+}
+
+
+@pytest.mark.parametrize("program", [pytest.param(p, id=name) for name, p in FOUND.items()])
+def test_found(program):
+    assert compare(program, Settings(errors="type")) is None
