@@ -47,7 +47,7 @@ View& View::operator=(const View& other) {
   dtype = other.dtype;
   immediate = other.immediate;
   device = other.device;
-  number = other.number;
+  if (immediate) number = other.number;  // others have none
   set_shape(this, other.sizes, other.strides, other.ndim);
   return *this;
 }

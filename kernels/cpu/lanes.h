@@ -410,14 +410,15 @@ inline void reduce_group(T* into, int64_t rows, const Row& row) {
   for (int64_t k = 0; k < rows; ++k) into[k] = reduce_lanes<Op, T>(left[k]);
 }
 
-// into[r] = what n contiguous elements of row r come to.
+// into[r] = what n contiguous elements of row r come to. Rows that are far away, in memory and in
+// no cache, are asked for ahead; of near ones that would disturb what the processor foresees.
 template <class Op, class From, class Transform = Unchanged, class T = typename Op::Value>
 inline void reduce_spans(T* into, const From* x, int64_t row_stride, int64_t rows, int64_t n,
-                         const Transform& transform = Transform()) {
+                         bool is_far, const Transform& transform = Transform()) {
   constexpr int64_t kWidth = kVectorBytes / sizeof(T);
   for (int64_t r = 0; r < rows; r += kWidth) {
     reduce_group<Op>(into + r, min(kWidth, rows - r), [=](int64_t k) {
-      __builtin_prefetch(x + (r + k + 2 * kWidth) * row_stride);
+      if (is_far) __builtin_prefetch(x + (r + k + 2 * kWidth) * row_stride);
       return reduce_span_to_vector<Op>(x + (r + k) * row_stride, n, transform);
     });
   }
@@ -459,31 +460,55 @@ __attribute__((noinline)) void sum_long_spans(T* into, const T* x, int64_t row_s
   for (; r < rows; ++r, x += row_stride) into[r] = reduce_span<Sum<T>>(x, n);
 }
 
-// into[j] = apply(into[j], x[j]) for each of `rows` rows of n elements, eight at a time: memory is
-// read at eight places, and what is added up stays in a register for as long.
-template <class Op, class T = typename Op::Value>
-inline void reduce_rows(T* into, const T* x, int64_t row_stride, int64_t rows, int64_t n) {
+// into[j] = apply(into[j], element j of each of `count` rows from row r on), a number or a
+// constant. What is added up stays in a register for as long.
+template <class Op, class Count, class Elements, class T = typename Op::Value>
+inline void reduce_some_rows(T* into, int64_t r, Count count, int64_t n, const Elements& elements) {
   constexpr int64_t kWidth = kVectorBytes / sizeof(T);
-  constexpr int64_t kTogether = 8;
   const int64_t whole = n / kWidth * kWidth;
-  for (int64_t r = 0; r < rows; r += kTogether, x += kTogether * row_stride) {
-    const int64_t together = min(kTogether, rows - r);
-    for (int64_t j = 0; j < whole; j += kWidth) {
-      Vector<T> sum = load(into + j);
-      if (together == kTogether) {
-        DT_UNROLL_LANES
-        for (int64_t k = 0; k < kTogether; ++k) sum = Op::apply(sum, load(x + k * row_stride + j));
-      } else {
-        for (int64_t k = 0; k < together; ++k) sum = Op::apply(sum, load(x + k * row_stride + j));
-      }
-      store(into + j, sum);
+  for (int64_t j = 0; j < whole; j += kWidth) {
+    Vector<T> sum = load(into + j);
+    const auto add = [&](int64_t k) { sum = Op::apply(sum, elements(r + k, j, kWidth)); };
+    if constexpr (std::is_integral_v<Count>) {
+      for (int64_t k = 0; k < count; ++k) add(k);
+    } else {
+      DT_UNROLL_LANES
+      for (int64_t k = 0; k < Count::value; ++k) add(k);
     }
-    if (whole == n) continue;
-    Vector<T> sum = load_first(into + whole, n - whole);
-    for (int64_t k = 0; k < together; ++k)
-      sum = Op::apply(sum, load_first(x + k * row_stride + whole, n - whole));
-    store_few(into + whole, sum, n - whole);
+    store(into + j, sum);
   }
+  if (whole == n) return;
+  Vector<T> sum = load_first(into + whole, n - whole);
+  for (int64_t k = 0; k < count; ++k) sum = Op::apply(sum, elements(r + k, whole, n - whole));
+  store_few(into + whole, sum, n - whole);
+}
+
+// The same for all of `rows` rows, whose elements(r, j, count) gives from j on as a vector, `count`
+// of them or all. Memory is read at eight places, but one after the other where several rows lie in
+// a page that is far away: processors expect one place in a page.
+template <class Op, class Elements, class T = typename Op::Value>
+inline void reduce_rows(T* into, int64_t row_bytes, int64_t rows, int64_t n, bool is_far,
+                        const Elements& elements) {
+  constexpr int64_t kPageBytes = 4096;
+  constexpr std::integral_constant<int64_t, 1> kOne;
+  constexpr std::integral_constant<int64_t, 8> kEight;
+  int64_t r = 0;
+  if (is_far && row_bytes < kPageBytes) {
+    for (; r < rows; ++r) reduce_some_rows<Op>(into, r, kOne, n, elements);
+    return;
+  }
+  for (; r + kEight <= rows; r += kEight) reduce_some_rows<Op>(into, r, kEight, n, elements);
+  if (r < rows) reduce_some_rows<Op>(into, r, rows - r, n, elements);
+}
+
+// The same of rows in memory.
+template <class Op, class T = typename Op::Value>
+inline void reduce_rows(T* into, const T* x, int64_t row_stride, int64_t rows, int64_t n,
+                        bool is_far = false) {
+  reduce_rows<Op>(into, row_stride * int64_t{sizeof(T)}, rows, n, is_far,
+                  [=](int64_t r, int64_t j, int64_t count) {
+                    return load_as<T>(x + r * row_stride + j, count);
+                  });
 }
 
 }  // namespace

@@ -5,101 +5,14 @@
 #pragma once
 
 #include "kernels/cpu/convert.h"
-#include "kernels/cpu/lanes.h"
 #include "kernels/cpu/reduce_halves.h"
 #include "kernels/cpu/reduce_narrow.h"
+#include "kernels/cpu/reduce_operations.h"
 #include "kernels/cpu/reduce_plan.h"
 #include "kernels/math.h"
 
 namespace dt::cpu {
 namespace {
-
-// What every engine calls from several places is kept out of line: there are many engines.
-#define DT_NOINLINE __attribute__((noinline))
-
-// ---- operations
-//
-// What an operation knows of some elements of an output is a state of kParts values of type T. The
-// states of `width` outputs lie part after part: part p of output j is state[p * width + j]. Part 0
-// becomes the result. An operation has
-//
-//   clear(state, width): the states of no elements.
-//   add_spans(state, x, row_stride, rows, n): writes the states of `rows` outputs anew, output r's
-//     of the n contiguous elements from x + r * row_stride on.
-//   add_rows(state, width, x, row_stride, rows, seen): adds one element of each of `rows` rows to
-//     the state of each output, column j's to output j's; each state has `seen` elements before.
-//   merge(into, into_count, from, from_count, width): `into` becomes the states of the elements of
-//     both, of which those of `from` come later.
-
-// One value per output, combined by an associative operation.
-template <class Op>
-struct Fold {
-  using Operation = Op;
-  using T = typename Op::Value;
-  static constexpr int kParts = 1;
-
-  static void clear(T* state, int64_t width) {
-    for (int64_t j = 0; j < width; ++j) state[j] = Op::kIdentity;
-  }
-  template <class From, class Transform = Unchanged>
-  DT_NOINLINE static void add_spans(T* state, const From* x, int64_t row_stride, int64_t rows,
-                                    int64_t n, const Transform& transform = Transform()) {
-    reduce_spans<Op>(state, x, row_stride, rows, n, transform);
-  }
-  DT_NOINLINE static void add_rows(T* state, int64_t width, const T* x, int64_t row_stride,
-                                   int64_t rows, int64_t /*seen*/) {
-    reduce_rows<Op>(state, x, row_stride, rows, width);
-  }
-  DT_NOINLINE static void merge(T* into, int64_t /*into_count*/, const T* from,
-                                int64_t /*from_count*/, int64_t width) {
-    for (int64_t j = 0; j < width; ++j) into[j] = Op::apply(into[j], from[j]);
-  }
-};
-
-// Mean and sum of squared deviations. Deviations are taken from the mean of the elements so far,
-// never from 0, so a large mean costs no digits (Welford; Chan, Golub and LeVeque for the merge).
-struct Deviations {
-  using T = double;
-  static constexpr int kParts = 2;
-
-  static void clear(double* state, int64_t width) {
-    for (int64_t j = 0; j < 2 * width; ++j) state[j] = 0;
-  }
-  static void add_spans(double* state, const double* x, int64_t row_stride, int64_t rows,
-                        int64_t n) {
-    reduce_spans<Sum<double>>(state, x, row_stride, rows, n);
-    for (int64_t r = 0; r < rows; ++r) {
-      const double mean = state[r] / static_cast<double>(n);
-      const auto squared = [mean](auto v) { return (v - mean) * (v - mean); };
-      state[r] = mean;
-      state[rows + r] = reduce_span<Sum<double>>(x + r * row_stride, n, squared);
-    }
-  }
-  static void add_rows(double* state, int64_t width, const double* x, int64_t row_stride,
-                       int64_t rows, int64_t seen) {
-    double* mean = state;
-    double* squares = state + width;
-    for (int64_t r = 0; r < rows; ++r, x += row_stride) {
-      const double weight = 1.0 / static_cast<double>(seen + r + 1);
-      for (int64_t j = 0; j < width; ++j) {
-        const double delta = x[j] - mean[j];
-        mean[j] += delta * weight;
-        squares[j] += delta * (x[j] - mean[j]);
-      }
-    }
-  }
-  DT_NOINLINE static void merge(double* into, int64_t into_count, const double* from,
-                                int64_t from_count, int64_t width) {
-    const double n = static_cast<double>(into_count + from_count);
-    const double weight = static_cast<double>(from_count) / n;
-    const double spread = static_cast<double>(into_count) * weight;
-    for (int64_t j = 0; j < width; ++j) {
-      const double delta = from[j] - into[j];
-      into[j] += delta * weight;
-      into[width + j] += from[width + j] + delta * delta * spread;
-    }
-  }
-};
 
 // ---- what surrounds the operation
 
@@ -238,6 +151,8 @@ class ReduceEngine {
   // Of these alone registers have room for four rows.
   static constexpr bool kSums = kIsFloating<T> && std::is_same_v<Op, Fold<Sum<T>>>;
   static constexpr int64_t kPage = 4096 / sizeof(T);
+  // What is larger is not expected to be in a cache.
+  static constexpr int64_t kCacheBytes = int64_t{8} << 20;
   static constexpr bool kAddsDoubles = std::is_same_v<Op, Fold<Sum<double>>>;
   static constexpr bool kAddsFloats = kAddsHalves && std::is_same_v<Op, Fold<Sum<float>>>;
   // Extrema of integers up to 32 bits: narrow ones are compared as they are.
@@ -249,6 +164,7 @@ class ReduceEngine {
         y_(on.y),
         job_(job),
         plan_(make_plan(on.x, on.y, nullptr, sizeof(T), Op::kParts == 1)),
+        is_far_(plan_.work() * bytes_of(x_.dtype) > kCacheBytes),
         is_native_(holds<T>(x_.dtype) && job.map == Map::kNone),
         squares_floats_(squares<float>()),
         squares_doubles_(squares<double>()),
@@ -370,9 +286,11 @@ class ReduceEngine {
       const auto square = [](auto v) { return v * v; };
       const char* x = x_at(offset);
       if (squares_floats_)
-        return Op::add_spans(state, reinterpret_cast<const float*>(x), row_stride, rows, n, square);
+        return Op::add_spans(state, reinterpret_cast<const float*>(x), row_stride, rows, n, is_far_,
+                             square);
       if (squares_doubles_)
-        return Op::add_spans(state, reinterpret_cast<const T*>(x), row_stride, rows, n, square);
+        return Op::add_spans(state, reinterpret_cast<const T*>(x), row_stride, rows, n, is_far_,
+                             square);
       if constexpr (kAddsHalves) {
         if (adds_halves_)
           return add_halves(offset,
@@ -392,9 +310,9 @@ class ReduceEngine {
     }
     const T* const x = reinterpret_cast<const T*>(x_at(offset));
     if constexpr (kSums && kVectorBytes >= 32) {
-      if (n >= kPage) return sum_long_spans(state, x, row_stride, rows, n);
+      if (is_far_ && n >= kPage) return sum_long_spans(state, x, row_stride, rows, n);
     }
-    Op::add_spans(state, x, row_stride, rows, n);
+    Op::add_spans(state, x, row_stride, rows, n, is_far_);
   }
 
   void reduce_rows_of(int64_t block) const {
@@ -435,7 +353,7 @@ class ReduceEngine {
     } else {
       for (int64_t r = 0; r < rows; ++r) load(tile + r * n, offset + r * row_stride, stride, n);
     }
-    Op::add_spans(state, tile, n, rows, n);
+    Op::add_spans(state, tile, n, rows, n, false);
     return rows;
   }
 
@@ -488,7 +406,7 @@ class ReduceEngine {
       *at += n;
       if (*at == inner.size) *at = 0, outer->next();
     }
-    Op::add_spans(sums->next(), tile, 0, 1, filled);
+    Op::add_spans(sums->next(), tile, 0, 1, filled, false);
     sums->push(filled);
     return filled;
   }
@@ -552,13 +470,14 @@ class ReduceEngine {
                 int64_t seen) const {
     const int64_t stride = plan_.kept.inner().x;
     if (is_native_ && stride == 1) {
-      Op::add_rows(state, width, reinterpret_cast<const T*>(x_at(offset)), row_stride, rows, seen);
+      Op::add_rows(state, width, reinterpret_cast<const T*>(x_at(offset)), row_stride, rows, seen,
+                   is_far_);
       return;
     }
     if constexpr (kAddsFloats) {
       if (adds_halves_ && stride == 1)
-        return add_halves(offset,
-                          [=](auto* x) { add_half_rows(state, x, row_stride, rows, width); });
+        return add_halves(
+            offset, [=](auto* x) { add_half_rows(state, x, row_stride, rows, width, is_far_); });
     }
     T row[kColumns];
     if constexpr (kChoosesIntegers) {
@@ -566,12 +485,12 @@ class ReduceEngine {
         char best[kColumns * sizeof(int16_t)];
         narrow_.rows(best, x_at(offset), row_stride, rows, width);
         load(row, best, 1, width);
-        return Op::add_rows(state, width, row, 0, 1, seen);
+        return Op::add_rows(state, width, row, 0, 1, seen, false);
       }
     }
     for (int64_t r = 0; r < rows; ++r) {
       load(row, offset + r * row_stride, stride, width);
-      Op::add_rows(state, width, row, 0, 1, seen + r);
+      Op::add_rows(state, width, row, 0, 1, seen + r, false);
     }
   }
 
@@ -589,6 +508,7 @@ class ReduceEngine {
   const dt_view& y_;
   const Job& job_;
   const ReducePlan plan_;
+  const bool is_far_;
   const bool is_native_;                         // elements can be used where they are
   const bool squares_floats_, squares_doubles_;  // so can those whose squares are added up
   const bool adds_halves_;                       // so can floats of 16 bits

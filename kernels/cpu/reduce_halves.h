@@ -55,27 +55,11 @@ __attribute__((noinline)) void add_half_squares(double* into, const Half* x, int
 // As reduce_rows.
 template <class Half>
 __attribute__((noinline)) void add_half_rows(float* into, const Half* x, int64_t row_stride,
-                                             int64_t rows, int64_t n) {
-  constexpr int64_t kTogether = 8;
-  for (int64_t r = 0; r < rows; r += kTogether, x += kTogether * row_stride) {
-    const int64_t together = min(kTogether, rows - r);
-    int64_t j = 0;
-    for (; together == kTogether && j + kHalves <= n; j += kHalves) {
-      Vector<float> sum = load(into + j);
-      DT_UNROLL_LANES
-      for (int64_t k = 0; k < kTogether; ++k) sum += widen_halves(x + k * row_stride + j);
-      store(into + j, sum);
-    }
-    for (; j < n; j += kHalves) {
-      const int64_t lanes = min(kHalves, n - j);
-      Vector<float> sum = load_first(into + j, lanes);
-      for (int64_t k = 0; k < together; ++k) sum += widen_first(x + k * row_stride + j, lanes);
-      if (lanes == kHalves)
-        store(into + j, sum);
-      else
-        store_few(into + j, sum, lanes);
-    }
-  }
+                                             int64_t rows, int64_t n, bool is_far) {
+  reduce_rows<Sum<float>>(into, row_stride * int64_t{sizeof(Half)}, rows, n, is_far,
+                          [=](int64_t r, int64_t j, int64_t count) {
+                            return widen_first(x + r * row_stride + j, count);
+                          });
 }
 #else
 constexpr bool kAddsHalves = false;

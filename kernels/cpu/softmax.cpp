@@ -106,7 +106,7 @@ template <class T>
 void softmax_rows(T* y, const T* x, const RowGroup& at) {
   T top[kMostRows<T>], sum[kMostRows<T>];
   y += at.x, x += at.y;
-  reduce_spans<Largest<T>>(top, x, at.step.y, at.rows, at.n);
+  reduce_spans<Largest<T>>(top, x, at.step.y, at.rows, at.n, true);
   sum_rows<T>(
       at.rows, at.n,
       [&](int64_t k, int64_t first, int64_t count) {
@@ -126,7 +126,7 @@ template <class T>
 void log_softmax_rows(T* y, const T* x, const RowGroup& at) {
   T top[kMostRows<T>], sum[kMostRows<T>], tile[kRowTile];
   y += at.x, x += at.y;
-  reduce_spans<Largest<T>>(top, x, at.step.y, at.rows, at.n);
+  reduce_spans<Largest<T>>(top, x, at.step.y, at.rows, at.n, true);
   sum_rows<T>(
       at.rows, at.n,
       [&](int64_t k, int64_t first, int64_t count) {

@@ -117,7 +117,7 @@ def test_rows_of_squares():
 @pytest.mark.parametrize("dtype, last", [("float32", 1e-6), ("float64", 1e-15)])
 @pytest.mark.parametrize("n", [511, 512, 1023, 1024, 1025, 1033, 2047, 2048, 5000, 20000])
 def test_a_long_row_has_one_sum(n, dtype, last):
-    """Rows of 4 KB and more are added up four at a time: each as if it were alone, down to the last bit."""
+    """Rows of 4 KB and more that are far away are added up four at a time: each as if it were alone, down to the last bit."""
     drawn = np.random.default_rng(n).standard_normal((7, n + 1)).astype(dtype)
     x = dt.tensor(drawn)
     for rows, exact in ((x, drawn), (x[:, 1:], drawn[:, 1:])):
@@ -128,6 +128,27 @@ def test_a_long_row_has_one_sum(n, dtype, last):
         for few in (1, 2, 3, 5):
             assert rows[:few].sum(1).tolist() == sums[:few].tolist()
         assert [row.sum().item() for row in rows] == sums.tolist()
+        assert (far_away(rows).sum(-1) == sums).all().item()
+
+
+FAR_BYTES = 8 << 20  # what is larger is read in other orders
+
+
+def far_away(x):
+    """The same so many times that all of it does not fit into caches."""
+    return x.repeat(FAR_BYTES // (x.numel() * x.element_size()) + 1, 1, 1)
+
+
+@pytest.mark.parametrize("n", [1, 3, 9, 40, 130, 200, 700, 1030])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int32"])
+def test_columns_far_away_have_the_same_sums(n, dtype):
+    drawn = np.random.default_rng(n).standard_normal((30000 // n + 5, n)) * 9
+    x = dt.tensor(drawn).to(getattr(dt, dtype))
+    exact = x.to(dt.float64).numpy().sum(0)
+    bound = len(drawn) * 9 * {"float32": 1e-6, "float64": 1e-15, "bfloat16": 1e-2}.get(dtype, 0)
+    np.testing.assert_allclose(x.sum(0).to(dt.float64).numpy(), exact, rtol=0, atol=bound)
+    for reduce in (dt.sum, dt.amax, dt.amin, dt.prod):
+        assert (reduce(far_away(x), 1) == reduce(x, 0)).all().item()
 
 
 @pytest.mark.parametrize("size", [1e-30, 1e-12, 1e12, 1e30])
