@@ -60,7 +60,7 @@ def test_calls(both, same, text):
         "t.view_copy(x, (3,))", "t.tril_indices(2, 2, requires_grad=True)", "t.result_type(x)",
         "t.binary_cross_entropy_with_logits(m, x[:2])", "t.take_along_dim(m, t.tensor([1.0]))",
         "t.linalg.lstsq(A=m, B=m)", "t.zeros(2).copy_(src=x)", "t.is_neg(5)", "t.conj([1])",
-        "t.nuclear_norm(m, True, True)", "t.nuclear_norm(m, None)", "t.real('x')", "t.imag(5)",
+        "t.nuclear_norm(m, True, True)", "t.nuclear_norm(m, None)", "m.norm('nuc', 0)", "t.real('x')", "t.imag(5)",
         "t.resolve_neg('a')", "t.resolve_conj('a')", "t.is_conj(5)", "t.angle('a')",
         "t.adjoint('a')", "t.conj_physical('a')", "t.numel([1])", "t.get_device([1])",
     ],

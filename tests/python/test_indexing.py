@@ -1,5 +1,7 @@
 """x[...] and x[...] = value against PyTorch."""
 
+import math
+
 import dumbtorch as dt
 import numpy as np
 import pytest
@@ -293,10 +295,23 @@ def test_what_no_index_reaches_is_not_touched(both, same, write, dtype):
 
 
 @pytest.mark.parametrize(
-    "text", ["x[:, 1] = t.ones(2)", "x[:] = t.ones(2, 3)", "x[...] = t.ones(4)", "x[1:, 0] = t.ones(3)", "x[0] = 'a'"]
+    "text", ["x[:, 1] = t.ones(2)", "x[:] = t.ones(2, 3)", "x[...] = t.ones(4)", "x[1:, 0] = t.ones(3)", "x[0] = 'a'",
+             "x[False] = 'a'", "x[False] = None"]
 )  # fmt: skip
 def test_values_that_do_not_fit(text, refusals):
     mine, theirs = refusals(
         lambda t: exec(text, {"t": t, "x": t.zeros(3, 3)}), RuntimeError, TypeError
     )
     assert (mine[0], mine[1].removeprefix("expand: ")) == theirs
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf, 1e20, 2**40, -(2**31) - 1])
+@pytest.mark.parametrize("index", ["False", "True", "t.tensor(False)", "False, 0", "0:0", "[]"])
+def test_numbers_that_do_not_fit(index, value, refusals):
+    """They are refused also where nothing is written."""
+
+    def write(t):
+        exec(f"x[{index}] = value", {"t": t, "x": t.zeros(3, dtype=t.int32), "value": value})
+
+    mine, theirs = refusals(write, RuntimeError)
+    assert mine[1].endswith(theirs[1])

@@ -35,7 +35,11 @@ def get(x, index):
 
 def put(x, index, value) -> None:
     """x[index] = value."""
-    if index is False:
+    if index is False:  # writes nothing, of what would have to fit
+        if not isinstance(value, TensorBase) and not isinstance(
+            value := _value(value, x), TensorBase
+        ):
+            _ops.full((), value, dtype=x.dtype)
         return
     if index is True:
         index = None  # all of a new dimension

@@ -128,7 +128,10 @@ def norm(input=MISSING, p="fro", dim=None, keepdim=False, out=None, dtype=None, 
         dims = " ".join(map(str, dim))
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dims}")
     if p == "nuc":
-        dim = tuple(range(need_tensor("norm", input).ndim)) if dim is None else dim
+        if dim is None:
+            dim = tuple(range(need_tensor("norm", input).ndim))
+        elif dim.__class__ is int:
+            dim = (dim,)  # which is refused as any other than two are
         return linalg.matrix_norm(input, p, dim, keepdim, dtype=dtype, out=out)
     order = linalg._order_of(p)
     return _ops.norm(input, 2 if order is None else order, dim, keepdim, dtype=dtype, out=out)
