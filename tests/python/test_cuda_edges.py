@@ -367,6 +367,12 @@ WRITES = {
     "scatter": lambda x, index, source: x.scatter_(0, index.unsqueeze(1).expand(source.shape), source),
     "scatter number": lambda x, index, source: x.scatter_(0, index.unsqueeze(1).expand(source.shape), 5),
     "scatter_add": lambda x, index, source: x.scatter_add_(0, index.unsqueeze(1).expand(source.shape), source),
+    "scatter_reduce": lambda x, index, source: (
+        x.scatter_reduce_(0, index.unsqueeze(1).expand(source.shape), source, "amax")
+    ),
+    "index_reduce": lambda x, index, source: x.index_reduce_(0, index, source, "amin"),
+    "index_copy": lambda x, index, source: x.index_copy_(0, index, source),
+    "index_fill": lambda x, index, source: x.index_fill_(0, index, 5),
 }  # fmt: skip
 
 
@@ -390,7 +396,7 @@ def test_bad_indices_write_nothing(device, name):
 def check_writes(device, name, count, size, width, dtype):
     rng = np.random.default_rng(count)
     index, good = mixed_with_bad(rng.integers(0, size, count), size)
-    if name in ("index_put", "accumulate", "number"):
+    if name in ("index_put", "accumulate", "number", "index_copy", "index_fill"):
         index[index == -1] = -size - 1  # they count -1 from the end
     source = dt.tensor(rng.integers(-9, 10, (len(index), width))).to(dtype)
     start = dt.tensor(rng.integers(1, 10, (size, width))).to(dtype)
