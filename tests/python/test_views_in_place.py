@@ -146,6 +146,25 @@ def test_older_views_are_refused_in_the_graph():
         row.add_(w[0])
 
 
+@pytest.mark.parametrize("written", [False, True])
+@pytest.mark.parametrize("call", CALLS)
+def test_what_is_retained_has_the_new_shape(call, written):
+    """And hooks see the gradient of the tensor as it was when they were added."""
+    x = numbers(dt, 2, 1, 3) if "dim" in call else numbers(dt, 2, 3)
+    y, shapes = x.requires_grad_() * 2, []
+    old = y.shape
+    y.retain_grad()
+    y.register_hook(lambda g: shapes.append(g.shape))
+    CALLS[call](y)
+    y.register_hook(lambda g: shapes.append(g.shape))
+    if written:
+        y.mul_(3)
+    weights = dt.arange(float(y.numel())).reshape(y.shape)
+    (y * weights).sum().backward()
+    assert dt.equal(y.grad, weights)
+    assert sorted(shapes) == sorted([old, y.shape])
+
+
 def test_resize():
     def f(t):
         x = numbers(t, 2, 3)
