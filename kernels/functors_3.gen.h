@@ -122,7 +122,7 @@ struct minimum_backward {
   }
 };
 
-// elu_scaled: scale * input if input > 0 else alpha * scale * expm1(input * input_scale)
+// elu_scaled: scale * input if input >= 0 else alpha * scale * expm1(input * input_scale)
 struct elu_scaled {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
@@ -131,7 +131,7 @@ struct elu_scaled {
     const T alpha = p[0];
     const T scale = p[1];
     const T input_scale = p[2];
-    return math::where(math::gt(input, T(0)), scale * input, alpha * scale * math::expm1(input * input_scale));
+    return math::where(math::ge(input, T(0)), scale * input, alpha * scale * math::expm1(input * input_scale));
   }
 };
 

@@ -108,14 +108,14 @@ struct tanh_backward {
   }
 };
 
-// elu: input if input > 0 else alpha * expm1(input)
+// elu: input if input >= 0 else alpha * expm1(input)
 struct elu {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T* p, T input) {
     const T alpha = p[0];
-    return math::where(math::gt(input, T(0)), input, alpha * math::expm1(input));
+    return math::where(math::ge(input, T(0)), input, alpha * math::expm1(input));
   }
 };
 
@@ -242,7 +242,7 @@ struct maximum_backward {
   }
 };
 
-// hardtanh_element: min_val if input < min_val or min_val != min_val else max_val if input > max_val or max_val != max_val else input
+// hardtanh_element: min_val if min_val != min_val or (input < min_val and max_val == max_val) else max_val if input > max_val or max_val != max_val else input
 struct hardtanh_element {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
@@ -250,7 +250,7 @@ struct hardtanh_element {
   template <class T> static DT_FN T y(const T* p, T input) {
     const T min_val = p[0];
     const T max_val = p[1];
-    return math::where(math::logical_or(math::lt(input, min_val), math::ne(min_val, min_val)), min_val, math::where(math::logical_or(math::gt(input, max_val), math::ne(max_val, max_val)), max_val, input));
+    return math::where(math::logical_or(math::ne(min_val, min_val), math::logical_and(math::lt(input, min_val), math::eq(max_val, max_val))), min_val, math::where(math::logical_or(math::gt(input, max_val), math::ne(max_val, max_val)), max_val, input));
   }
 };
 
@@ -262,7 +262,7 @@ struct hardtanh_element_backward {
   template <class T> static DT_FN T y0(const T* p, T grad, T input) {
     const T min_val = p[0];
     const T max_val = p[1];
-    return math::where(math::logical_or(math::le(input, min_val), math::ge(input, max_val)), T(0), grad);
+    return math::where(math::logical_or(math::logical_and(math::gt(input, min_val), math::lt(input, max_val)), math::ne(input, input)), grad, T(0));
   }
 };
 

@@ -332,6 +332,7 @@ def _row(f: Function) -> str:
         "true" if e.keeps_strides else "false",
         f'"{e.refused_by}"' if e.refused_by else "nullptr",
         f'"{e.scalar_kernel}"' if e.scalar_kernel else "nullptr",
+        f'"{e.slope_word}"' if e.slope_word else "nullptr",
     ]
     if e.bool_error:
         fields += _bool_error(e)

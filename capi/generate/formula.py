@@ -88,11 +88,9 @@ class _Cpp(ast.NodeTransformer):
 
     def visit_BoolOp(self, node):  # noqa: N802
         name = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
-        first, *rest = node.values
+        first, *rest = (self.visit(value) for value in node.values)
         for other in rest:
-            first = ast.Call(
-                ast.Name(self.function(name)), [self.visit(first), self.visit(other)], []
-            )
+            first = ast.Call(ast.Name(self.function(name)), [first, other], [])
         return first
 
     def visit_IfExp(self, node):  # noqa: N802

@@ -195,6 +195,8 @@ class Elementwise:
     mixed_bool_error: str = ""
     # PyTorch's name of the kernel for numbers, which refuses bools; "" when a number is fine.
     scalar_kernel: str = ""
+    # PyTorch's word for the op where, in place, a negative slope (its first attribute) has no gradient.
+    slope_word: str = ""
 
     @property
     def differentiable(self) -> tuple[Argument, ...]:

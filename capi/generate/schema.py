@@ -53,7 +53,7 @@ _FUNCTION_KEYS = {
     "sig", "doc", "args", "returns", "since", "method", "in", "python", "operator", "property",
     "public", "header", "core", "errors", "view", "blocks", "runs",
     "class", "y", "out", "bool", "let", "grad", "inplace", "fits", "refused_by", "bool_error",
-    "mixed_bool_error", "scalar_kernel", "counts_bools", "wide_numbers", "shapeless_numbers",
+    "mixed_bool_error", "scalar_kernel", "slope_word", "counts_bools", "wide_numbers", "shapeless_numbers",
     "keeps_strides", "flat", "inplace_argument",
     "takes_out", "gives_back", "activation", "autocast", "same_sizes", "plain_tuple",
 }  # fmt: skip
@@ -372,6 +372,7 @@ def _elementwise(row: dict, args) -> Elementwise:
         bool_error=row.get("bool_error", ""),
         mixed_bool_error=row.get("mixed_bool_error", ""),
         scalar_kernel=row.get("scalar_kernel", ""),
+        slope_word=row.get("slope_word", ""),
     )
     for part in out.parts_of(out.y).values():
         formula.check(part, names | set(lets))

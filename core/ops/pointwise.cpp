@@ -85,6 +85,7 @@ void write(const PointwiseRow& row, Span<const OperandRef> inputs, PointwiseAttr
   if (recorded) {
     node = new PointwiseNode(row, inputs, common, attributes, given);
     owner = Ref<Node>::adopt(node);
+    node->refuse_negative_slope();
     for (int i = 0; i < row.inputs; ++i) {
       const bool overwritten = !inputs[i].is_number() && inputs[i].tensor().is_same(self);
       if (overwritten && node->reads_input(i)) node->save_input(i, history_clone(self));

@@ -25,6 +25,7 @@ static void neg_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kNeg{
     "neg", "NegBackward0", DT_OP_neg, DT_OP_neg_backward, OpClass::kNumber, 1, 0, false, 1, 0,
     false, {0}, {0}, neg_gradient, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr,
     "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."};
 Tensor neg(const Tensor& input) {
   return pointwise(kNeg, {input});
@@ -43,7 +44,7 @@ static void abs_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kAbs{
     "abs", "AbsBackward0", DT_OP_abs, DT_OP_abs_backward, OpClass::kNumber, 1, 0, false, 1, 1,
     false, {0}, {1}, abs_gradient, false, false, false, false, false, false, nullptr, nullptr,
-    "\"abs_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
+    nullptr, "\"abs_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
 Tensor abs(const Tensor& input) {
   return pointwise(kAbs, {input});
 }
@@ -59,7 +60,8 @@ static void sign_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kSign{
     "sign", "SignBackward0", DT_OP_sign, DT_OP_sign_backward, OpClass::kNumber, 1, 0, false, 1, 0,
-    false, {0}, {0}, sign_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    false, {0}, {0}, sign_gradient, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor sign(const Tensor& input) {
   return pointwise(kSign, {input});
 }
@@ -76,7 +78,7 @@ static void floor_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kFloor{
     "floor", "FloorBackward0", DT_OP_floor, DT_OP_floor_backward, OpClass::kNumber, 1, 0, false, 1,
     0, false, {0}, {0}, floor_gradient, false, false, false, false, false, false, nullptr, nullptr,
-    "\"floor_vml_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
+    nullptr, "\"floor_vml_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
 Tensor floor(const Tensor& input) {
   return pointwise(kFloor, {input});
 }
@@ -93,7 +95,7 @@ static void ceil_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kCeil{
     "ceil", "CeilBackward0", DT_OP_ceil, DT_OP_ceil_backward, OpClass::kNumber, 1, 0, false, 1, 0,
     false, {0}, {0}, ceil_gradient, false, false, false, false, false, false, nullptr, nullptr,
-    "\"ceil_vml_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
+    nullptr, "\"ceil_vml_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
 Tensor ceil(const Tensor& input) {
   return pointwise(kCeil, {input});
 }
@@ -110,7 +112,7 @@ static void round_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kRound{
     "round", "RoundBackward0", DT_OP_round, DT_OP_round_backward, OpClass::kNumber, 1, 0, false, 1,
     0, false, {0}, {0}, round_gradient, false, false, false, false, false, false, nullptr, nullptr,
-    "\"round_vml_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
+    nullptr, "\"round_vml_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
 Tensor round(const Tensor& input) {
   return pointwise(kRound, {input});
 }
@@ -127,7 +129,7 @@ static void trunc_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kTrunc{
     "trunc", "TruncBackward0", DT_OP_trunc, DT_OP_trunc_backward, OpClass::kNumber, 1, 0, false, 1,
     0, false, {0}, {0}, trunc_gradient, false, false, false, false, false, false, nullptr, nullptr,
-    "\"trunc_vml_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
+    nullptr, "\"trunc_vml_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
 Tensor trunc(const Tensor& input) {
   return pointwise(kTrunc, {input});
 }
@@ -144,7 +146,7 @@ static void exp_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kExp{
     "exp", "ExpBackward0", DT_OP_exp, DT_OP_exp_backward, OpClass::kFloat, 1, 0, false, 1, 0, true,
-    {0}, {8}, exp_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    {0}, {8}, exp_gradient, false, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor exp(const Tensor& input) {
   return pointwise(kExp, {input});
 }
@@ -161,7 +163,7 @@ static void log_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kLog{
     "log", "LogBackward0", DT_OP_log, DT_OP_log_backward, OpClass::kFloat, 1, 0, false, 1, 1, false,
-    {0}, {1}, log_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    {0}, {1}, log_gradient, false, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor log(const Tensor& input) {
   return pointwise(kLog, {input});
 }
@@ -178,7 +180,8 @@ static void log1p_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kLog1p{
     "log1p", "Log1pBackward0", DT_OP_log1p, DT_OP_log1p_backward, OpClass::kFloat, 1, 0, false, 1,
-    1, false, {0}, {1}, log1p_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    1, false, {0}, {1}, log1p_gradient, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor log1p(const Tensor& input) {
   return pointwise(kLog1p, {input});
 }
@@ -195,7 +198,8 @@ static void sqrt_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kSqrt{
     "sqrt", "SqrtBackward0", DT_OP_sqrt, DT_OP_sqrt_backward, OpClass::kFloat, 1, 0, false, 1, 0,
-    true, {0}, {8}, sqrt_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    true, {0}, {8}, sqrt_gradient, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor sqrt(const Tensor& input) {
   return pointwise(kSqrt, {input});
 }
@@ -212,7 +216,8 @@ static void rsqrt_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kRsqrt{
     "rsqrt", "RsqrtBackward0", DT_OP_rsqrt, DT_OP_rsqrt_backward, OpClass::kFloat, 1, 0, false, 1,
-    0, true, {0}, {8}, rsqrt_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    0, true, {0}, {8}, rsqrt_gradient, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor rsqrt(const Tensor& input) {
   return pointwise(kRsqrt, {input});
 }
@@ -230,7 +235,7 @@ static void square_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kSquare{
     "square", "SquareBackward0", DT_OP_square, DT_OP_square_backward, OpClass::kNumber, 1, 0, false,
     1, 1, false, {0}, {1}, square_gradient, false, false, true, false, false, false, nullptr,
-    nullptr};
+    nullptr, nullptr};
 Tensor square(const Tensor& input) {
   return pointwise(kSquare, {input});
 }
@@ -248,7 +253,7 @@ static void reciprocal_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kReciprocal{
     "reciprocal", "ReciprocalBackward0", DT_OP_reciprocal, DT_OP_reciprocal_backward,
     OpClass::kFloat, 1, 0, false, 1, 0, true, {0}, {8}, reciprocal_gradient, false, false, false,
-    false, false, false, nullptr, nullptr};
+    false, false, false, nullptr, nullptr, nullptr};
 Tensor reciprocal(const Tensor& input) {
   return pointwise(kReciprocal, {input});
 }
@@ -265,7 +270,7 @@ static void sin_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kSin{
     "sin", "SinBackward0", DT_OP_sin, DT_OP_sin_backward, OpClass::kFloat, 1, 0, false, 1, 1, false,
-    {0}, {1}, sin_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    {0}, {1}, sin_gradient, false, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor sin(const Tensor& input) {
   return pointwise(kSin, {input});
 }
@@ -282,7 +287,7 @@ static void cos_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kCos{
     "cos", "CosBackward0", DT_OP_cos, DT_OP_cos_backward, OpClass::kFloat, 1, 0, false, 1, 1, false,
-    {0}, {1}, cos_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    {0}, {1}, cos_gradient, false, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor cos(const Tensor& input) {
   return pointwise(kCos, {input});
 }
@@ -299,7 +304,8 @@ static void tanh_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kTanh{
     "tanh", "TanhBackward0", DT_OP_tanh, DT_OP_tanh_backward, OpClass::kFloat, 1, 0, false, 1, 0,
-    true, {0}, {8}, tanh_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    true, {0}, {8}, tanh_gradient, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor tanh(const Tensor& input) {
   return pointwise(kTanh, {input});
 }
@@ -316,7 +322,7 @@ static void erf_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kErf{
     "erf", "ErfBackward0", DT_OP_erf, DT_OP_erf_backward, OpClass::kFloat, 1, 0, false, 1, 1, false,
-    {0}, {1}, erf_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    {0}, {1}, erf_gradient, false, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor erf(const Tensor& input) {
   return pointwise(kErf, {input});
 }
@@ -334,7 +340,7 @@ static void sigmoid_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kSigmoid{
     "sigmoid", "SigmoidBackward0", DT_OP_sigmoid, DT_OP_sigmoid_backward, OpClass::kFloat, 1, 0,
     false, 1, 0, true, {0}, {8}, sigmoid_gradient, false, false, false, false, false, false,
-    nullptr, nullptr};
+    nullptr, nullptr, nullptr};
 Tensor sigmoid(const Tensor& input) {
   return pointwise(kSigmoid, {input});
 }
@@ -352,7 +358,7 @@ static void relu_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kRelu{
     "relu", "ReluBackward0", DT_OP_relu, DT_OP_relu_backward, OpClass::kNumber, 1, 0, false, 1, 0,
     true, {0}, {8}, relu_gradient, true, false, false, false, false, false, nullptr, nullptr,
-    "Boolean inputs not supported for relu"};
+    nullptr, "Boolean inputs not supported for relu"};
 Tensor relu(const Tensor& input) {
   return pointwise(kRelu, {input});
 }
@@ -371,7 +377,7 @@ static void leaky_relu_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kLeakyRelu{
     "leaky_relu", "LeakyReluBackward0", DT_OP_leaky_relu, DT_OP_leaky_relu_backward,
     OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1}, leaky_relu_gradient, true, false, false,
-    false, false, false, "leaky_relu_cpu", nullptr};
+    false, false, false, "leaky_relu_cpu", nullptr, "leakyReLu"};
 Tensor leaky_relu(const Tensor& input, const Scalar& negative_slope) {
   return pointwise(kLeakyRelu, {input}, {negative_slope});
 }
@@ -389,7 +395,7 @@ static void elu_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kElu{
     "elu", "EluBackward0", DT_OP_elu, DT_OP_elu_backward, OpClass::kFloat, 1, 0, false, 1, 1, false,
-    {0}, {1}, elu_gradient, false, false, false, false, false, false, "elu_cpu", nullptr};
+    {0}, {1}, elu_gradient, false, false, false, false, false, false, "elu_cpu", nullptr, "elu"};
 Tensor elu(const Tensor& input, const Scalar& alpha) {
   return pointwise(kElu, {input}, {alpha});
 }
@@ -409,7 +415,7 @@ static void softplus_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kSoftplus{
     "softplus", "SoftplusBackward0", DT_OP_softplus, DT_OP_softplus_backward, OpClass::kFloat, 1, 0,
     false, 1, 1, false, {0}, {1}, softplus_gradient, false, false, false, false, false, false,
-    "softplus_cpu", nullptr};
+    "softplus_cpu", nullptr, nullptr};
 Tensor softplus(const Tensor& input, const Scalar& beta, const Scalar& threshold) {
   return pointwise(kSoftplus, {input}, {beta, threshold});
 }
@@ -422,7 +428,7 @@ static void logsigmoid_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kLogsigmoid{
     "logsigmoid", "LogsigmoidBackward0", DT_OP_logsigmoid, DT_OP_logsigmoid_backward,
     OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1}, logsigmoid_gradient, false, false, false,
-    false, false, false, "log_sigmoid_cpu", nullptr};
+    false, false, false, "log_sigmoid_cpu", nullptr, nullptr};
 Tensor logsigmoid(const Tensor& input) {
   return pointwise(kLogsigmoid, {input});
 }
@@ -437,7 +443,8 @@ static void silu_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kSilu{
     "silu", "SiluBackward0", DT_OP_silu, DT_OP_silu_backward, OpClass::kFloat, 1, 0, false, 1, 1,
-    false, {0}, {1}, silu_gradient, false, false, false, false, false, false, "silu_cpu", nullptr};
+    false, {0}, {1}, silu_gradient, false, false, false, false, false, false, "silu_cpu", nullptr,
+    nullptr};
 Tensor silu(const Tensor& input) {
   return pointwise(kSilu, {input});
 }
@@ -459,7 +466,7 @@ static void gelu_erf_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kGeluErf{
     "gelu_erf", "GeluErfBackward0", DT_OP_gelu_erf, DT_OP_gelu_erf_backward, OpClass::kFloat, 1, 0,
     false, 1, 1, false, {0}, {1}, gelu_erf_gradient, false, false, false, false, false, false,
-    "GeluKernelImpl", nullptr};
+    "GeluKernelImpl", nullptr, nullptr};
 Tensor gelu_erf(const Tensor& input) {
   return pointwise(kGeluErf, {input});
 }
@@ -476,7 +483,7 @@ static void gelu_tanh_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kGeluTanh{
     "gelu_tanh", "GeluTanhBackward0", DT_OP_gelu_tanh, DT_OP_gelu_tanh_backward, OpClass::kFloat, 1,
     0, false, 1, 1, false, {0}, {1}, gelu_tanh_gradient, false, false, false, false, false, false,
-    "GeluKernelImpl", nullptr};
+    "GeluKernelImpl", nullptr, nullptr};
 Tensor gelu_tanh(const Tensor& input) {
   return pointwise(kGeluTanh, {input});
 }
@@ -491,7 +498,7 @@ static void clamp_min_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kClampMin{
     "clamp_min", "ClampMinBackward0", DT_OP_clamp_min, DT_OP_clamp_min_backward, OpClass::kNumber,
     2, 0, false, 3, 3, false, {0, 0}, {3, 3}, clamp_min_gradient, false, true, false, false, true,
-    false, nullptr, "clamp_min_scalar_cpu"};
+    false, nullptr, "clamp_min_scalar_cpu", nullptr};
 Tensor clamp_min(const Tensor& input, const Operand& min) {
   return pointwise(kClampMin, {input, min});
 }
@@ -511,7 +518,7 @@ static void clamp_max_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kClampMax{
     "clamp_max", "ClampMaxBackward0", DT_OP_clamp_max, DT_OP_clamp_max_backward, OpClass::kNumber,
     2, 0, false, 3, 3, false, {0, 0}, {3, 3}, clamp_max_gradient, false, true, false, false, true,
-    false, nullptr, "clamp_max_scalar_cpu"};
+    false, nullptr, "clamp_max_scalar_cpu", nullptr};
 Tensor clamp_max(const Tensor& input, const Operand& max) {
   return pointwise(kClampMax, {input, max});
 }
@@ -533,7 +540,7 @@ static void clamp_range_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kClampRange{
     "clamp_range", "ClampRangeBackward0", DT_OP_clamp_range, DT_OP_clamp_range_backward,
     OpClass::kNumber, 3, 0, false, 7, 7, false, {0, 0, 0}, {7, 7, 7}, clamp_range_gradient, false,
-    true, false, false, true, false, nullptr, "clamp_scalar_cpu",
+    true, false, false, true, false, nullptr, "clamp_scalar_cpu", nullptr,
     "\"clamp_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
 Tensor clamp_range(const Tensor& input, const Operand& min, const Operand& max) {
   return pointwise(kClampRange, {input, min, max});
@@ -552,7 +559,8 @@ static void add_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kAdd{
     "add", "AddBackward0", DT_OP_add, DT_OP_add_backward, OpClass::kNumber, 2, 0, false, 3, 0,
-    false, {1, 2}, {0, 0}, add_gradient, false, false, false, true, false, false, nullptr, nullptr};
+    false, {1, 2}, {0, 0}, add_gradient, false, false, false, true, false, false, nullptr, nullptr,
+    nullptr};
 Tensor add(const Tensor& input, const Operand& other, const Scalar& alpha) {
   return pointwise(kAdd, {input, other}, {alpha});
 }
@@ -571,6 +579,7 @@ static void sub_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kSub{
     "sub", "SubBackward0", DT_OP_sub, DT_OP_sub_backward, OpClass::kNumber, 2, 0, false, 3, 0,
     false, {1, 0}, {0, 0}, sub_gradient, false, false, false, true, false, false, nullptr, nullptr,
+    nullptr,
     "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.",
     "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."};
 Tensor sub(const Tensor& input, const Operand& other, const Scalar& alpha) {
@@ -591,6 +600,7 @@ static void rsub_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kRsub{
     "rsub", "RsubBackward0", DT_OP_rsub, DT_OP_rsub_backward, OpClass::kNumber, 2, 0, false, 3, 0,
     false, {0, 1}, {0, 0}, rsub_gradient, false, false, false, true, false, false, nullptr, nullptr,
+    nullptr,
     "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.",
     "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."};
 Tensor rsub(const Tensor& input, const Operand& other, const Scalar& alpha) {
@@ -606,7 +616,8 @@ static void mul_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kMul{
     "mul", "MulBackward0", DT_OP_mul, DT_OP_mul_backward, OpClass::kNumber, 2, 0, false, 3, 3,
-    false, {0, 0}, {2, 1}, mul_gradient, false, false, false, true, false, false, nullptr, nullptr};
+    false, {0, 0}, {2, 1}, mul_gradient, false, false, false, true, false, false, nullptr, nullptr,
+    nullptr};
 Tensor mul(const Tensor& input, const Operand& other) {
   return pointwise(kMul, {input, other});
 }
@@ -626,7 +637,7 @@ static void true_divide_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kTrueDivide{
     "true_divide", "TrueDivideBackward0", DT_OP_true_divide, DT_OP_true_divide_backward,
     OpClass::kFloat, 2, 0, false, 3, 3, false, {0, 0}, {2, 3}, true_divide_gradient, false, false,
-    false, true, false, false, nullptr, nullptr};
+    false, true, false, false, nullptr, nullptr, nullptr};
 Tensor true_divide(const Tensor& input, const Operand& other) {
   return pointwise(kTrueDivide, {input, other});
 }
@@ -644,7 +655,7 @@ static void div_trunc_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kDivTrunc{
     "div_trunc", "DivTruncBackward0", DT_OP_div_trunc, DT_OP_div_trunc_backward, OpClass::kNumber,
     2, 0, false, 3, 0, false, {0, 0}, {0, 0}, div_trunc_gradient, false, false, false, true, false,
-    false, nullptr, nullptr, "\"div_trunc_cpu\" not implemented for 'Bool'", nullptr,
+    false, nullptr, nullptr, nullptr, "\"div_trunc_cpu\" not implemented for 'Bool'", nullptr,
     Code::kNotImplemented};
 Tensor div_trunc(const Tensor& input, const Operand& other) {
   return pointwise(kDivTrunc, {input, other});
@@ -663,7 +674,7 @@ static void div_floor_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kDivFloor{
     "div_floor", "DivFloorBackward0", DT_OP_div_floor, DT_OP_div_floor_backward, OpClass::kNumber,
     2, 0, false, 3, 0, false, {0, 0}, {0, 0}, div_floor_gradient, false, false, false, true, false,
-    false, nullptr, nullptr, "\"div_floor_cpu\" not implemented for 'Bool'", nullptr,
+    false, nullptr, nullptr, nullptr, "\"div_floor_cpu\" not implemented for 'Bool'", nullptr,
     Code::kNotImplemented};
 Tensor div_floor(const Tensor& input, const Operand& other) {
   return pointwise(kDivFloor, {input, other});
@@ -684,7 +695,8 @@ static void modulo_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kModulo{
     "modulo", "ModuloBackward0", DT_OP_modulo, DT_OP_modulo_backward, OpClass::kNumber, 2, 0, false,
     3, 3, false, {1, 0}, {0, 3}, modulo_gradient, false, false, false, false, false, false, nullptr,
-    nullptr, "\"remainder_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
+    nullptr, nullptr, "\"remainder_cpu\" not implemented for 'Bool'", nullptr,
+    Code::kNotImplemented};
 Tensor modulo(const Tensor& input, const Operand& other) {
   return pointwise(kModulo, {input, other});
 }
@@ -705,7 +717,7 @@ static void power_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kPower{
     "power", "PowerBackward0", DT_OP_power, DT_OP_power_backward, OpClass::kNumber, 2, 0, false, 3,
     3, true, {0, 0}, {3, 11}, power_gradient, false, false, false, false, true, false, nullptr,
-    nullptr, "\"pow\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
+    nullptr, nullptr, "\"pow\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
 Tensor power(const Operand& input, const Operand& exponent) {
   return pointwise(kPower, {input, exponent});
 }
@@ -723,7 +735,7 @@ static void power_half_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kPowerHalf{
     "power_half", "PowerHalfBackward0", DT_OP_power_half, DT_OP_power_half_backward,
     OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1}, power_half_gradient, false, false, false,
-    false, false, false, nullptr, nullptr};
+    false, false, false, nullptr, nullptr, nullptr};
 Tensor power_half(const Tensor& input) {
   return pointwise(kPowerHalf, {input});
 }
@@ -741,7 +753,7 @@ static void power_minus_half_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kPowerMinusHalf{
     "power_minus_half", "PowerMinusHalfBackward0", DT_OP_power_minus_half,
     DT_OP_power_minus_half_backward, OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1},
-    power_minus_half_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    power_minus_half_gradient, false, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor power_minus_half(const Tensor& input) {
   return pointwise(kPowerMinusHalf, {input});
 }
@@ -759,7 +771,7 @@ static void power_minus_one_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kPowerMinusOne{
     "power_minus_one", "PowerMinusOneBackward0", DT_OP_power_minus_one,
     DT_OP_power_minus_one_backward, OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1},
-    power_minus_one_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    power_minus_one_gradient, false, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor power_minus_one(const Tensor& input) {
   return pointwise(kPowerMinusOne, {input});
 }
@@ -777,7 +789,7 @@ static void power_three_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kPowerThree{
     "power_three", "PowerThreeBackward0", DT_OP_power_three, DT_OP_power_three_backward,
     OpClass::kNumber, 1, 0, false, 1, 1, false, {0}, {1}, power_three_gradient, false, false, false,
-    false, false, false, nullptr, nullptr, "\"pow\" not implemented for 'Bool'", nullptr,
+    false, false, false, nullptr, nullptr, nullptr, "\"pow\" not implemented for 'Bool'", nullptr,
     Code::kNotImplemented};
 Tensor power_three(const Tensor& input) {
   return pointwise(kPowerThree, {input});
@@ -798,7 +810,7 @@ static void maximum_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kMaximum{
     "maximum", "MaximumBackward0", DT_OP_maximum, DT_OP_maximum_backward, OpClass::kNumber, 2, 0,
     false, 3, 3, false, {0, 0}, {3, 3}, maximum_gradient, false, false, false, false, false, false,
-    nullptr, nullptr};
+    nullptr, nullptr, nullptr};
 Tensor maximum(const Tensor& input, const Tensor& other) {
   return pointwise(kMaximum, {input, other});
 }
@@ -813,7 +825,7 @@ static void minimum_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kMinimum{
     "minimum", "MinimumBackward0", DT_OP_minimum, DT_OP_minimum_backward, OpClass::kNumber, 2, 0,
     false, 3, 3, false, {0, 0}, {3, 3}, minimum_gradient, false, false, false, false, false, false,
-    nullptr, nullptr};
+    nullptr, nullptr, nullptr};
 Tensor minimum(const Tensor& input, const Tensor& other) {
   return pointwise(kMinimum, {input, other});
 }
@@ -823,12 +835,12 @@ static void hardtanh_element_gradient(PointwiseGradient& g) {
   const Tensor& input = g.input[0];
   const double min_val = g.attribute[0];
   const double max_val = g.attribute[1];
-  if (g.wants[0]) g.out[0] = where(logical_or(le(input, min_val), ge(input, max_val)), T(0), grad);
+  if (g.wants[0]) g.out[0] = where(logical_or(logical_and(gt(input, min_val), lt(input, max_val)), ne(input, input)), grad, T(0));
 }
 static constexpr PointwiseRow kHardtanhElement{
     "hardtanh_element", "HardtanhElementBackward0", DT_OP_hardtanh_element,
     DT_OP_hardtanh_element_backward, OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1},
-    hardtanh_element_gradient, true, false, false, false, false, true, nullptr, nullptr};
+    hardtanh_element_gradient, true, false, false, false, false, true, nullptr, nullptr, nullptr};
 Tensor hardtanh_element(const Tensor& input, const Scalar& min_val, const Scalar& max_val) {
   return pointwise(kHardtanhElement, {input}, {min_val, max_val});
 }
@@ -846,7 +858,7 @@ static void hardsigmoid_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kHardsigmoid{
     "hardsigmoid", "HardsigmoidBackward0", DT_OP_hardsigmoid, DT_OP_hardsigmoid_backward,
     OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1}, hardsigmoid_gradient, true, false, false,
-    false, false, false, "hardsigmoid_cpu", nullptr};
+    false, false, false, "hardsigmoid_cpu", nullptr, nullptr};
 Tensor hardsigmoid(const Tensor& input) {
   return pointwise(kHardsigmoid, {input});
 }
@@ -864,7 +876,7 @@ static void hardswish_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kHardswish{
     "hardswish", "HardswishBackward0", DT_OP_hardswish, DT_OP_hardswish_backward, OpClass::kFloat,
     1, 0, false, 1, 1, false, {0}, {1}, hardswish_gradient, false, false, false, false, false,
-    false, "hardswish_cpu", nullptr};
+    false, "hardswish_cpu", nullptr, nullptr};
 Tensor hardswish(const Tensor& input) {
   return pointwise(kHardswish, {input});
 }
@@ -883,7 +895,7 @@ static void hardshrink_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kHardshrink{
     "hardshrink", "HardshrinkBackward0", DT_OP_hardshrink, DT_OP_hardshrink_backward,
     OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1}, hardshrink_gradient, true, false, false,
-    false, false, false, "hardshrink_cpu", nullptr};
+    false, false, false, "hardshrink_cpu", nullptr, nullptr};
 Tensor hardshrink(const Tensor& input, const Scalar& lambd) {
   return pointwise(kHardshrink, {input}, {lambd});
 }
@@ -897,7 +909,8 @@ static void softshrink_element_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kSoftshrinkElement{
     "softshrink_element", "SoftshrinkElementBackward0", DT_OP_softshrink_element,
     DT_OP_softshrink_element_backward, OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1},
-    softshrink_element_gradient, true, false, false, false, false, false, nullptr, nullptr};
+    softshrink_element_gradient, true, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor softshrink_element(const Tensor& input, const Scalar& lambd) {
   return pointwise(kSoftshrinkElement, {input}, {lambd});
 }
@@ -911,7 +924,7 @@ static void threshold_element_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kThresholdElement{
     "threshold_element", "ThresholdElementBackward0", DT_OP_threshold_element,
     DT_OP_threshold_element_backward, OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1},
-    threshold_element_gradient, true, false, false, false, false, false, nullptr, nullptr};
+    threshold_element_gradient, true, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor threshold_element(const Tensor& input, const Scalar& threshold, const Scalar& value) {
   return pointwise(kThresholdElement, {input}, {threshold, value});
 }
@@ -933,7 +946,7 @@ static void elu_scaled_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kEluScaled{
     "elu_scaled", "EluScaledBackward0", DT_OP_elu_scaled, DT_OP_elu_scaled_backward,
     OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1}, elu_scaled_gradient, false, false, false,
-    false, false, false, "elu_cpu", nullptr};
+    false, false, false, "elu_cpu", nullptr, "elu"};
 Tensor elu_scaled(
     const Tensor& input, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale) {
   return pointwise(kEluScaled, {input}, {alpha, scale, input_scale});
@@ -955,7 +968,8 @@ static void mish_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kMish{
     "mish", "MishBackward0", DT_OP_mish, DT_OP_mish_backward, OpClass::kFloat, 1, 0, false, 1, 1,
-    false, {0}, {1}, mish_gradient, false, false, false, false, false, false, "mish_cpu", nullptr};
+    false, {0}, {1}, mish_gradient, false, false, false, false, false, false, "mish_cpu", nullptr,
+    nullptr};
 Tensor mish(const Tensor& input) {
   return pointwise(kMish, {input});
 }
@@ -981,7 +995,7 @@ static void gated_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kGated{
     "gated", "GatedBackward0", DT_OP_gated, DT_OP_gated_backward, OpClass::kFloat, 2, 0, false, 3,
     3, false, {0, 0}, {2, 3}, gated_gradient, false, false, false, false, false, false, "glu_cpu",
-    nullptr};
+    nullptr, nullptr};
 Tensor gated(const Tensor& input, const Tensor& gate) {
   return pointwise(kGated, {input, gate});
 }
@@ -996,7 +1010,7 @@ static void prelu_element_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kPreluElement{
     "prelu_element", "PreluElementBackward0", DT_OP_prelu_element, DT_OP_prelu_element_backward,
     OpClass::kFloat, 2, 0, false, 3, 3, false, {0, 0}, {3, 1}, prelu_element_gradient, true, false,
-    false, false, false, true, "prelu_cpu", nullptr};
+    false, false, false, true, "prelu_cpu", nullptr, nullptr};
 Tensor prelu_element(const Tensor& input, const Tensor& weight) {
   return pointwise(kPreluElement, {input, weight});
 }
@@ -1018,98 +1032,102 @@ static void gated_add_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kGatedAdd{
     "gated_add", "GatedAddBackward0", DT_OP_gated_add, DT_OP_gated_add_backward, OpClass::kFloat, 3,
     0, false, 7, 3, false, {0, 0, 1}, {2, 3, 0}, gated_add_gradient, false, false, false, false,
-    false, false, nullptr, nullptr};
+    false, false, nullptr, nullptr, nullptr};
 Tensor gated_add(const Tensor& input, const Tensor& gate, const Tensor& other) {
   return pointwise(kGatedAdd, {input, gate, other});
 }
 
 static constexpr PointwiseRow kEq{
     "eq", "EqBackward0", DT_OP_eq, -1, OpClass::kNumber, 2, 0, true, 0, 0, false, {0, 0}, {0, 0},
-    nullptr, false, false, false, false, false, false, nullptr, nullptr};
+    nullptr, false, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor eq(const Tensor& input, const Operand& other) {
   return pointwise(kEq, {input, other});
 }
 
 static constexpr PointwiseRow kNe{
     "ne", "NeBackward0", DT_OP_ne, -1, OpClass::kNumber, 2, 0, true, 0, 0, false, {0, 0}, {0, 0},
-    nullptr, false, false, false, false, false, false, nullptr, nullptr};
+    nullptr, false, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor ne(const Tensor& input, const Operand& other) {
   return pointwise(kNe, {input, other});
 }
 
 static constexpr PointwiseRow kLt{
     "lt", "LtBackward0", DT_OP_lt, -1, OpClass::kNumber, 2, 0, true, 0, 0, false, {0, 0}, {0, 0},
-    nullptr, false, false, false, false, false, false, nullptr, nullptr};
+    nullptr, false, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor lt(const Tensor& input, const Operand& other) {
   return pointwise(kLt, {input, other});
 }
 
 static constexpr PointwiseRow kLe{
     "le", "LeBackward0", DT_OP_le, -1, OpClass::kNumber, 2, 0, true, 0, 0, false, {0, 0}, {0, 0},
-    nullptr, false, false, false, false, false, false, nullptr, nullptr};
+    nullptr, false, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor le(const Tensor& input, const Operand& other) {
   return pointwise(kLe, {input, other});
 }
 
 static constexpr PointwiseRow kGt{
     "gt", "GtBackward0", DT_OP_gt, -1, OpClass::kNumber, 2, 0, true, 0, 0, false, {0, 0}, {0, 0},
-    nullptr, false, false, false, false, false, false, nullptr, nullptr};
+    nullptr, false, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor gt(const Tensor& input, const Operand& other) {
   return pointwise(kGt, {input, other});
 }
 
 static constexpr PointwiseRow kGe{
     "ge", "GeBackward0", DT_OP_ge, -1, OpClass::kNumber, 2, 0, true, 0, 0, false, {0, 0}, {0, 0},
-    nullptr, false, false, false, false, false, false, nullptr, nullptr};
+    nullptr, false, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor ge(const Tensor& input, const Operand& other) {
   return pointwise(kGe, {input, other});
 }
 
 static constexpr PointwiseRow kIsnan{
     "isnan", "IsnanBackward0", DT_OP_isnan, -1, OpClass::kNumber, 1, 0, true, 0, 0, false, {0}, {0},
-    nullptr, false, false, false, false, false, false, nullptr, nullptr};
+    nullptr, false, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor isnan(const Tensor& input) {
   return pointwise(kIsnan, {input});
 }
 
 static constexpr PointwiseRow kIsinf{
     "isinf", "IsinfBackward0", DT_OP_isinf, -1, OpClass::kNumber, 1, 0, true, 0, 0, false, {0}, {0},
-    nullptr, false, false, false, false, false, false, nullptr, nullptr};
+    nullptr, false, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor isinf(const Tensor& input) {
   return pointwise(kIsinf, {input});
 }
 
 static constexpr PointwiseRow kIsfinite{
     "isfinite", "IsfiniteBackward0", DT_OP_isfinite, -1, OpClass::kNumber, 1, 0, true, 0, 0, false,
-    {0}, {0}, nullptr, false, false, false, false, false, false, nullptr, nullptr};
+    {0}, {0}, nullptr, false, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor isfinite(const Tensor& input) {
   return pointwise(kIsfinite, {input});
 }
 
 static constexpr PointwiseRow kLogicalNot{
     "logical_not", "LogicalNotBackward0", DT_OP_logical_not, -1, OpClass::kInteger, 1, 1, true, 0,
-    0, false, {0}, {0}, nullptr, false, false, false, false, false, false, nullptr, nullptr};
+    0, false, {0}, {0}, nullptr, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor logical_not(const Tensor& input) {
   return pointwise(kLogicalNot, {input});
 }
 
 static constexpr PointwiseRow kLogicalAnd{
     "logical_and", "LogicalAndBackward0", DT_OP_logical_and, -1, OpClass::kInteger, 2, 3, true, 0,
-    0, false, {0, 0}, {0, 0}, nullptr, false, false, false, false, false, false, nullptr, nullptr};
+    0, false, {0, 0}, {0, 0}, nullptr, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor logical_and(const Tensor& input, const Tensor& other) {
   return pointwise(kLogicalAnd, {input, other});
 }
 
 static constexpr PointwiseRow kLogicalOr{
     "logical_or", "LogicalOrBackward0", DT_OP_logical_or, -1, OpClass::kInteger, 2, 3, true, 0, 0,
-    false, {0, 0}, {0, 0}, nullptr, false, false, false, false, false, false, nullptr, nullptr};
+    false, {0, 0}, {0, 0}, nullptr, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor logical_or(const Tensor& input, const Tensor& other) {
   return pointwise(kLogicalOr, {input, other});
 }
 
 static constexpr PointwiseRow kLogicalXor{
     "logical_xor", "LogicalXorBackward0", DT_OP_logical_xor, -1, OpClass::kInteger, 2, 3, true, 0,
-    0, false, {0, 0}, {0, 0}, nullptr, false, false, false, false, false, false, nullptr, nullptr};
+    0, false, {0, 0}, {0, 0}, nullptr, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor logical_xor(const Tensor& input, const Tensor& other) {
   return pointwise(kLogicalXor, {input, other});
 }
@@ -1117,7 +1135,7 @@ Tensor logical_xor(const Tensor& input, const Tensor& other) {
 static constexpr PointwiseRow kBitwiseAnd{
     "bitwise_and", "BitwiseAndBackward0", DT_OP_bitwise_and, -1, OpClass::kInteger, 2, 0, false, 0,
     0, false, {0, 0}, {0, 0}, nullptr, false, false, false, false, false, false, "bitwise_and_cpu",
-    nullptr};
+    nullptr, nullptr};
 Tensor bitwise_and(const Tensor& input, const Operand& other) {
   return pointwise(kBitwiseAnd, {input, other});
 }
@@ -1130,7 +1148,7 @@ const Tensor& bitwise_and_(const Tensor& input, const Operand& other) {
 static constexpr PointwiseRow kBitwiseOr{
     "bitwise_or", "BitwiseOrBackward0", DT_OP_bitwise_or, -1, OpClass::kInteger, 2, 0, false, 0, 0,
     false, {0, 0}, {0, 0}, nullptr, false, false, false, false, false, false, "bitwise_or_cpu",
-    nullptr};
+    nullptr, nullptr};
 Tensor bitwise_or(const Tensor& input, const Operand& other) {
   return pointwise(kBitwiseOr, {input, other});
 }
@@ -1143,7 +1161,7 @@ const Tensor& bitwise_or_(const Tensor& input, const Operand& other) {
 static constexpr PointwiseRow kBitwiseXor{
     "bitwise_xor", "BitwiseXorBackward0", DT_OP_bitwise_xor, -1, OpClass::kInteger, 2, 0, false, 0,
     0, false, {0, 0}, {0, 0}, nullptr, false, false, false, false, false, false, "bitwise_xor_cpu",
-    nullptr};
+    nullptr, nullptr};
 Tensor bitwise_xor(const Tensor& input, const Operand& other) {
   return pointwise(kBitwiseXor, {input, other});
 }
@@ -1156,8 +1174,8 @@ const Tensor& bitwise_xor_(const Tensor& input, const Operand& other) {
 static constexpr PointwiseRow kBitwiseLeftShift{
     "bitwise_left_shift", "BitwiseLeftShiftBackward0", DT_OP_bitwise_left_shift, -1,
     OpClass::kInteger, 2, 0, false, 0, 0, false, {0, 0}, {0, 0}, nullptr, false, false, false,
-    false, false, false, "lshift_cpu", nullptr, "\"lshift_cpu\" not implemented for 'Bool'",
-    nullptr, Code::kNotImplemented};
+    false, false, false, "lshift_cpu", nullptr, nullptr,
+    "\"lshift_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
 Tensor bitwise_left_shift(const Tensor& input, const Operand& other) {
   return pointwise(kBitwiseLeftShift, {input, other});
 }
@@ -1170,8 +1188,8 @@ const Tensor& bitwise_left_shift_(const Tensor& input, const Operand& other) {
 static constexpr PointwiseRow kBitwiseRightShift{
     "bitwise_right_shift", "BitwiseRightShiftBackward0", DT_OP_bitwise_right_shift, -1,
     OpClass::kInteger, 2, 0, false, 0, 0, false, {0, 0}, {0, 0}, nullptr, false, false, false,
-    false, false, false, "rshift_cpu", nullptr, "\"rshift_cpu\" not implemented for 'Bool'",
-    nullptr, Code::kNotImplemented};
+    false, false, false, "rshift_cpu", nullptr, nullptr,
+    "\"rshift_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
 Tensor bitwise_right_shift(const Tensor& input, const Operand& other) {
   return pointwise(kBitwiseRightShift, {input, other});
 }
@@ -1184,7 +1202,7 @@ const Tensor& bitwise_right_shift_(const Tensor& input, const Operand& other) {
 static constexpr PointwiseRow kBitwiseComplement{
     "bitwise_complement", "BitwiseComplementBackward0", DT_OP_bitwise_complement, -1,
     OpClass::kInteger, 1, 0, false, 0, 0, false, {0}, {0}, nullptr, false, false, false, false,
-    false, false, "bitwise_not_cpu", nullptr};
+    false, false, "bitwise_not_cpu", nullptr, nullptr};
 Tensor bitwise_complement(const Tensor& input) {
   return pointwise(kBitwiseComplement, {input});
 }
@@ -1198,7 +1216,7 @@ static void where_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kWhere{
     "where", "WhereBackward0", DT_OP_where, DT_OP_where_backward, OpClass::kNumber, 3, 1, false, 6,
     1, false, {0, 0, 0}, {0, 1, 1}, where_gradient, false, true, false, false, false, false,
-    nullptr, nullptr};
+    nullptr, nullptr, nullptr};
 Tensor where(const Tensor& condition, const Operand& input, const Operand& other) {
   return pointwise(kWhere, {condition, input, other});
 }
@@ -1212,7 +1230,7 @@ static void fill_where_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kFillWhere{
     "fill_where", "FillWhereBackward0", DT_OP_fill_where, DT_OP_fill_where_backward,
     OpClass::kNumber, 3, 2, false, 5, 2, false, {0, 0, 0}, {2, 0, 2}, fill_where_gradient, false,
-    false, false, false, false, false, nullptr, nullptr};
+    false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor fill_where(const Tensor& input, const Tensor& mask, const Operand& value) {
   return pointwise(kFillWhere, {input, mask, value});
 }
@@ -1232,7 +1250,7 @@ static void squared_error_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kSquaredError{
     "squared_error", "SquaredErrorBackward0", DT_OP_squared_error, DT_OP_squared_error_backward,
     OpClass::kFloat, 2, 0, false, 3, 3, false, {0, 0}, {3, 3}, squared_error_gradient, false, false,
-    false, false, false, false, nullptr, nullptr};
+    false, false, false, false, nullptr, nullptr, nullptr};
 Tensor squared_error(const Tensor& input, const Tensor& target) {
   return pointwise(kSquaredError, {input, target});
 }
@@ -1251,7 +1269,7 @@ static constexpr PointwiseRow kSquaredErrorSlope{
     "squared_error_slope", "SquaredErrorSlopeBackward0", DT_OP_squared_error_slope,
     DT_OP_squared_error_slope_backward, OpClass::kFloat, 3, 0, false, 7, 7, false, {0, 0, 0},
     {6, 1, 1}, squared_error_slope_gradient, false, false, false, false, false, false, nullptr,
-    nullptr};
+    nullptr, nullptr};
 Tensor squared_error_slope(
     const Operand& slope, const Tensor& input, const Tensor& target, const Scalar& scale) {
   return pointwise(kSquaredErrorSlope, {slope, input, target}, {scale});
@@ -1276,7 +1294,7 @@ static void bent_error_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kBentError{
     "bent_error", "BentErrorBackward0", DT_OP_bent_error, DT_OP_bent_error_backward,
     OpClass::kFloat, 2, 0, false, 3, 3, false, {0, 0}, {3, 3}, bent_error_gradient, false, false,
-    false, false, false, false, nullptr, nullptr};
+    false, false, false, false, nullptr, nullptr, nullptr};
 Tensor bent_error(
     const Tensor& input, const Tensor& target, const Scalar& bend, const Scalar& curvature,
     const Scalar& slope) {
@@ -1295,7 +1313,7 @@ static constexpr PointwiseRow kBinaryCrossEntropyElement{
     DT_OP_binary_cross_entropy_element, DT_OP_binary_cross_entropy_element_backward,
     OpClass::kFloat, 2, 0, false, 3, 3, false, {0, 0}, {3, 1},
     binary_cross_entropy_element_gradient, false, false, false, false, false, false, nullptr,
-    nullptr};
+    nullptr, nullptr};
 Tensor binary_cross_entropy_element(const Tensor& input, const Tensor& target) {
   return pointwise(kBinaryCrossEntropyElement, {input, target});
 }
@@ -1312,7 +1330,7 @@ static constexpr PointwiseRow kBinaryCrossEntropyWithLogitsElement{
     DT_OP_binary_cross_entropy_with_logits_element,
     DT_OP_binary_cross_entropy_with_logits_element_backward, OpClass::kFloat, 2, 0, false, 3, 3,
     false, {0, 0}, {3, 1}, binary_cross_entropy_with_logits_element_gradient, false, false, false,
-    false, false, false, nullptr, nullptr};
+    false, false, false, nullptr, nullptr, nullptr};
 Tensor binary_cross_entropy_with_logits_element(const Tensor& input, const Tensor& target) {
   return pointwise(kBinaryCrossEntropyWithLogitsElement, {input, target});
 }
@@ -1332,7 +1350,7 @@ static constexpr PointwiseRow kBinaryCrossEntropyWithLogitsPositiveElement{
     DT_OP_binary_cross_entropy_with_logits_positive_element,
     DT_OP_binary_cross_entropy_with_logits_positive_element_backward, OpClass::kFloat, 3, 0, false,
     7, 7, false, {0, 0, 0}, {7, 5, 3}, binary_cross_entropy_with_logits_positive_element_gradient,
-    false, false, false, false, false, false, nullptr, nullptr};
+    false, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor binary_cross_entropy_with_logits_positive_element(
     const Tensor& input, const Tensor& target, const Tensor& pos_weight) {
   return pointwise(kBinaryCrossEntropyWithLogitsPositiveElement, {input, target, pos_weight});
@@ -1345,7 +1363,7 @@ static void tan_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kTan{
     "tan", "TanBackward0", DT_OP_tan, DT_OP_tan_backward, OpClass::kFloat, 1, 0, false, 1, 0, true,
-    {0}, {8}, tan_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    {0}, {8}, tan_gradient, false, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor tan(const Tensor& input) {
   return pointwise(kTan, {input});
 }
@@ -1362,7 +1380,8 @@ static void asin_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kAsin{
     "asin", "AsinBackward0", DT_OP_asin, DT_OP_asin_backward, OpClass::kFloat, 1, 0, false, 1, 1,
-    false, {0}, {1}, asin_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    false, {0}, {1}, asin_gradient, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor asin(const Tensor& input) {
   return pointwise(kAsin, {input});
 }
@@ -1379,7 +1398,8 @@ static void acos_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kAcos{
     "acos", "AcosBackward0", DT_OP_acos, DT_OP_acos_backward, OpClass::kFloat, 1, 0, false, 1, 1,
-    false, {0}, {1}, acos_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    false, {0}, {1}, acos_gradient, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor acos(const Tensor& input) {
   return pointwise(kAcos, {input});
 }
@@ -1396,7 +1416,8 @@ static void atan_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kAtan{
     "atan", "AtanBackward0", DT_OP_atan, DT_OP_atan_backward, OpClass::kFloat, 1, 0, false, 1, 1,
-    false, {0}, {1}, atan_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    false, {0}, {1}, atan_gradient, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor atan(const Tensor& input) {
   return pointwise(kAtan, {input});
 }
@@ -1413,7 +1434,8 @@ static void sinh_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kSinh{
     "sinh", "SinhBackward0", DT_OP_sinh, DT_OP_sinh_backward, OpClass::kFloat, 1, 0, false, 1, 1,
-    false, {0}, {1}, sinh_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    false, {0}, {1}, sinh_gradient, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor sinh(const Tensor& input) {
   return pointwise(kSinh, {input});
 }
@@ -1430,7 +1452,8 @@ static void cosh_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kCosh{
     "cosh", "CoshBackward0", DT_OP_cosh, DT_OP_cosh_backward, OpClass::kFloat, 1, 0, false, 1, 1,
-    false, {0}, {1}, cosh_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    false, {0}, {1}, cosh_gradient, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor cosh(const Tensor& input) {
   return pointwise(kCosh, {input});
 }
@@ -1447,7 +1470,8 @@ static void asinh_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kAsinh{
     "asinh", "AsinhBackward0", DT_OP_asinh, DT_OP_asinh_backward, OpClass::kFloat, 1, 0, false, 1,
-    1, false, {0}, {1}, asinh_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    1, false, {0}, {1}, asinh_gradient, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor asinh(const Tensor& input) {
   return pointwise(kAsinh, {input});
 }
@@ -1464,7 +1488,8 @@ static void acosh_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kAcosh{
     "acosh", "AcoshBackward0", DT_OP_acosh, DT_OP_acosh_backward, OpClass::kFloat, 1, 0, false, 1,
-    1, false, {0}, {1}, acosh_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    1, false, {0}, {1}, acosh_gradient, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor acosh(const Tensor& input) {
   return pointwise(kAcosh, {input});
 }
@@ -1481,7 +1506,8 @@ static void atanh_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kAtanh{
     "atanh", "AtanhBackward0", DT_OP_atanh, DT_OP_atanh_backward, OpClass::kFloat, 1, 0, false, 1,
-    1, false, {0}, {1}, atanh_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    1, false, {0}, {1}, atanh_gradient, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor atanh(const Tensor& input) {
   return pointwise(kAtanh, {input});
 }
@@ -1507,7 +1533,7 @@ static void atan2_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kAtan2{
     "atan2", "Atan2Backward0", DT_OP_atan2, DT_OP_atan2_backward, OpClass::kFloat, 2, 0, false, 3,
     3, false, {0, 0}, {3, 3}, atan2_gradient, false, false, false, false, false, false, nullptr,
-    nullptr};
+    nullptr, nullptr};
 Tensor atan2(const Tensor& input, const Tensor& other) {
   return pointwise(kAtan2, {input, other});
 }
@@ -1528,7 +1554,7 @@ static void hypot_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kHypot{
     "hypot", "HypotBackward0", DT_OP_hypot, DT_OP_hypot_backward, OpClass::kFloat, 2, 0, false, 3,
     3, true, {0, 0}, {9, 10}, hypot_gradient, false, false, false, false, false, false, "hypot_cpu",
-    nullptr};
+    nullptr, nullptr};
 Tensor hypot(const Tensor& input, const Tensor& other) {
   return pointwise(kHypot, {input, other});
 }
@@ -1548,7 +1574,8 @@ static void sinc_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kSinc{
     "sinc", "SincBackward0", DT_OP_sinc, DT_OP_sinc_backward, OpClass::kFloat, 1, 0, false, 1, 1,
-    false, {0}, {1}, sinc_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    false, {0}, {1}, sinc_gradient, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor sinc(const Tensor& input) {
   return pointwise(kSinc, {input});
 }
@@ -1565,7 +1592,8 @@ static void expm1_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kExpm1{
     "expm1", "Expm1Backward0", DT_OP_expm1, DT_OP_expm1_backward, OpClass::kFloat, 1, 0, false, 1,
-    0, true, {0}, {8}, expm1_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    0, true, {0}, {8}, expm1_gradient, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor expm1(const Tensor& input) {
   return pointwise(kExpm1, {input});
 }
@@ -1582,7 +1610,8 @@ static void exp2_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kExp2{
     "exp2", "Exp2Backward0", DT_OP_exp2, DT_OP_exp2_backward, OpClass::kFloat, 1, 0, false, 1, 0,
-    true, {0}, {8}, exp2_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    true, {0}, {8}, exp2_gradient, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor exp2(const Tensor& input) {
   return pointwise(kExp2, {input});
 }
@@ -1599,7 +1628,8 @@ static void log2_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kLog2{
     "log2", "Log2Backward0", DT_OP_log2, DT_OP_log2_backward, OpClass::kFloat, 1, 0, false, 1, 1,
-    false, {0}, {1}, log2_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    false, {0}, {1}, log2_gradient, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor log2(const Tensor& input) {
   return pointwise(kLog2, {input});
 }
@@ -1616,7 +1646,8 @@ static void log10_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kLog10{
     "log10", "Log10Backward0", DT_OP_log10, DT_OP_log10_backward, OpClass::kFloat, 1, 0, false, 1,
-    1, false, {0}, {1}, log10_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    1, false, {0}, {1}, log10_gradient, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor log10(const Tensor& input) {
   return pointwise(kLog10, {input});
 }
@@ -1634,7 +1665,7 @@ static void log_odds_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kLogOdds{
     "log_odds", "LogOddsBackward0", DT_OP_log_odds, DT_OP_log_odds_backward, OpClass::kFloat, 1, 0,
     false, 1, 1, false, {0}, {1}, log_odds_gradient, false, false, false, false, false, false,
-    nullptr, nullptr};
+    nullptr, nullptr, nullptr};
 Tensor log_odds(const Tensor& input) {
   return pointwise(kLogOdds, {input});
 }
@@ -1654,7 +1685,7 @@ static void log_odds_within_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kLogOddsWithin{
     "log_odds_within", "LogOddsWithinBackward0", DT_OP_log_odds_within,
     DT_OP_log_odds_within_backward, OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1},
-    log_odds_within_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    log_odds_within_gradient, false, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor log_odds_within(const Tensor& input, const Scalar& low, const Scalar& high) {
   return pointwise(kLogOddsWithin, {input}, {low, high});
 }
@@ -1674,7 +1705,7 @@ static void xlogy_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kXlogy{
     "xlogy", "XlogyBackward0", DT_OP_xlogy, DT_OP_xlogy_backward, OpClass::kFloat, 2, 0, false, 3,
     3, false, {0, 0}, {3, 3}, xlogy_gradient, false, false, false, false, false, false, nullptr,
-    nullptr};
+    nullptr, nullptr};
 Tensor xlogy(const Operand& input, const Operand& other) {
   return pointwise(kXlogy, {input, other});
 }
@@ -1694,7 +1725,7 @@ static void logaddexp_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kLogaddexp{
     "logaddexp", "LogaddexpBackward0", DT_OP_logaddexp, DT_OP_logaddexp_backward, OpClass::kFloat,
     2, 0, false, 3, 3, false, {0, 0}, {3, 3}, logaddexp_gradient, false, false, false, false, false,
-    false, "logaddexp_cpu", nullptr};
+    false, "logaddexp_cpu", nullptr, nullptr};
 Tensor logaddexp(const Tensor& input, const Tensor& other) {
   return pointwise(kLogaddexp, {input, other});
 }
@@ -1709,7 +1740,7 @@ static void logaddexp2_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kLogaddexp2{
     "logaddexp2", "Logaddexp2Backward0", DT_OP_logaddexp2, DT_OP_logaddexp2_backward,
     OpClass::kFloat, 2, 0, false, 3, 3, false, {0, 0}, {3, 3}, logaddexp2_gradient, false, false,
-    false, false, false, false, "logaddexp2_cpu", nullptr};
+    false, false, false, false, "logaddexp2_cpu", nullptr, nullptr};
 Tensor logaddexp2(const Tensor& input, const Tensor& other) {
   return pointwise(kLogaddexp2, {input, other});
 }
@@ -1724,7 +1755,7 @@ static void ldexp_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kLdexp{
     "ldexp", "LdexpBackward0", DT_OP_ldexp, DT_OP_ldexp_backward, OpClass::kFloat, 2, 0, false, 3,
     2, true, {0, 0}, {2, 8}, ldexp_gradient, false, false, false, false, false, false, nullptr,
-    nullptr};
+    nullptr, nullptr};
 Tensor ldexp(const Tensor& input, const Tensor& other) {
   return pointwise(kLdexp, {input, other});
 }
@@ -1740,7 +1771,8 @@ static void frac_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kFrac{
     "frac", "FracBackward0", DT_OP_frac, DT_OP_frac_backward, OpClass::kFloat, 1, 0, false, 1, 0,
-    false, {1}, {0}, frac_gradient, false, false, false, false, false, false, "frac_cpu", nullptr};
+    false, {1}, {0}, frac_gradient, false, false, false, false, false, false, "frac_cpu", nullptr,
+    nullptr};
 Tensor frac(const Tensor& input) {
   return pointwise(kFrac, {input});
 }
@@ -1757,7 +1789,7 @@ static void round_scaled_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kRoundScaled{
     "round_scaled", "RoundScaledBackward0", DT_OP_round_scaled, DT_OP_round_scaled_backward,
     OpClass::kFloat, 1, 0, false, 1, 0, false, {0}, {0}, round_scaled_gradient, false, false, false,
-    false, false, false, nullptr, nullptr};
+    false, false, false, nullptr, nullptr, nullptr};
 Tensor round_scaled(const Tensor& input, double times, double over) {
   return pointwise(kRoundScaled, {input}, {times, over});
 }
@@ -1769,7 +1801,7 @@ const Tensor& round_scaled_(const Tensor& input, double times, double over) {
 
 static constexpr PointwiseRow kSignbit{
     "signbit", "SignbitBackward0", DT_OP_signbit, -1, OpClass::kNumber, 1, 0, true, 0, 0, false,
-    {0}, {0}, nullptr, false, false, false, false, false, false, nullptr, nullptr};
+    {0}, {0}, nullptr, false, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor signbit(const Tensor& input) {
   return pointwise(kSignbit, {input});
 }
@@ -1784,7 +1816,7 @@ static void copysign_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kCopysign{
     "copysign", "CopysignBackward0", DT_OP_copysign, DT_OP_copysign_backward, OpClass::kFloat, 2, 0,
     false, 3, 1, true, {0, 0}, {9, 0}, copysign_gradient, false, false, false, false, false, false,
-    nullptr, nullptr};
+    nullptr, nullptr, nullptr};
 Tensor copysign(const Tensor& input, const Operand& other) {
   return pointwise(kCopysign, {input, other});
 }
@@ -1804,8 +1836,8 @@ static void modulo_trunc_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kModuloTrunc{
     "modulo_trunc", "ModuloTruncBackward0", DT_OP_modulo_trunc, DT_OP_modulo_trunc_backward,
     OpClass::kNumber, 2, 0, false, 3, 3, false, {1, 0}, {0, 3}, modulo_trunc_gradient, false, false,
-    false, false, false, false, nullptr, nullptr, "\"fmod_cpu\" not implemented for 'Bool'",
-    nullptr, Code::kNotImplemented};
+    false, false, false, false, nullptr, nullptr, nullptr,
+    "\"fmod_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
 Tensor modulo_trunc(const Tensor& input, const Operand& other) {
   return pointwise(kModuloTrunc, {input, other});
 }
@@ -1817,7 +1849,7 @@ const Tensor& modulo_trunc_(const Tensor& input, const Operand& other) {
 
 static constexpr PointwiseRow kGcd{
     "gcd", "GcdBackward0", DT_OP_gcd, -1, OpClass::kInteger, 2, 0, false, 0, 0, false, {0, 0},
-    {0, 0}, nullptr, false, false, false, false, false, false, "gcd_cpu", nullptr,
+    {0, 0}, nullptr, false, false, false, false, false, false, "gcd_cpu", nullptr, nullptr,
     "\"gcd_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
 Tensor gcd(const Tensor& input, const Tensor& other) {
   return pointwise(kGcd, {input, other});
@@ -1830,7 +1862,7 @@ const Tensor& gcd_(const Tensor& input, const Tensor& other) {
 
 static constexpr PointwiseRow kLcm{
     "lcm", "LcmBackward0", DT_OP_lcm, -1, OpClass::kInteger, 2, 0, false, 0, 0, false, {0, 0},
-    {0, 0}, nullptr, false, false, false, false, false, false, "lcm_cpu", nullptr,
+    {0, 0}, nullptr, false, false, false, false, false, false, "lcm_cpu", nullptr, nullptr,
     "\"lcm_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
 Tensor lcm(const Tensor& input, const Tensor& other) {
   return pointwise(kLcm, {input, other});
@@ -1850,7 +1882,7 @@ static void unit_step_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kUnitStep{
     "unit_step", "UnitStepBackward0", DT_OP_unit_step, DT_OP_unit_step_backward, OpClass::kNumber,
     2, 0, false, 3, 1, false, {0, 0}, {0, 1}, unit_step_gradient, false, false, false, false, false,
-    false, nullptr, nullptr};
+    false, nullptr, nullptr, nullptr};
 Tensor unit_step(const Tensor& input, const Tensor& values) {
   return pointwise(kUnitStep, {input, values});
 }
@@ -1870,7 +1902,7 @@ static void fmax_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kFmax{
     "fmax", "FmaxBackward0", DT_OP_fmax, DT_OP_fmax_backward, OpClass::kNumber, 2, 0, false, 3, 3,
     false, {0, 0}, {3, 3}, fmax_gradient, false, false, false, false, false, false, nullptr,
-    nullptr};
+    nullptr, nullptr};
 Tensor fmax(const Tensor& input, const Tensor& other) {
   return pointwise(kFmax, {input, other});
 }
@@ -1885,7 +1917,7 @@ static void fmin_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kFmin{
     "fmin", "FminBackward0", DT_OP_fmin, DT_OP_fmin_backward, OpClass::kNumber, 2, 0, false, 3, 3,
     false, {0, 0}, {3, 3}, fmin_gradient, false, false, false, false, false, false, nullptr,
-    nullptr};
+    nullptr, nullptr};
 Tensor fmin(const Tensor& input, const Tensor& other) {
   return pointwise(kFmin, {input, other});
 }
@@ -1898,7 +1930,7 @@ static void replace_nonfinite_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kReplaceNonfinite{
     "replace_nonfinite", "ReplaceNonfiniteBackward0", DT_OP_replace_nonfinite,
     DT_OP_replace_nonfinite_backward, OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1},
-    replace_nonfinite_gradient, false, false, false, false, false, true, nullptr, nullptr};
+    replace_nonfinite_gradient, false, false, false, false, false, true, nullptr, nullptr, nullptr};
 Tensor replace_nonfinite(
     const Tensor& input, const Scalar& for_nan, const Scalar& above, const Scalar& below) {
   return pointwise(kReplaceNonfinite, {input}, {for_nan, above, below});
@@ -1922,7 +1954,7 @@ static void lerp_element_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kLerpElement{
     "lerp_element", "LerpElementBackward0", DT_OP_lerp_element, DT_OP_lerp_element_backward,
     OpClass::kFloat, 3, 0, false, 7, 7, false, {0, 0, 0}, {4, 4, 3}, lerp_element_gradient, false,
-    false, false, true, true, false, nullptr, nullptr};
+    false, false, true, true, false, nullptr, nullptr, nullptr};
 Tensor lerp_element(const Tensor& input, const Tensor& end, const Operand& weight) {
   return pointwise(kLerpElement, {input, end, weight});
 }
@@ -1942,7 +1974,7 @@ static void running_average_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kRunningAverage{
     "running_average", "RunningAverageBackward0", DT_OP_running_average,
     DT_OP_running_average_backward, OpClass::kFloat, 2, 0, false, 3, 0, false, {0, 0}, {0, 0},
-    running_average_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    running_average_gradient, false, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor running_average(const Tensor& input, const Tensor& value, double keep, double share) {
   return pointwise(kRunningAverage, {input, value}, {keep, share});
 }
@@ -1968,7 +2000,7 @@ static void running_variance_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kRunningVariance{
     "running_variance", "RunningVarianceBackward0", DT_OP_running_variance,
     DT_OP_running_variance_backward, OpClass::kFloat, 2, 0, false, 3, 2, false, {0, 0}, {0, 2},
-    running_variance_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    running_variance_gradient, false, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor running_variance(
     const Tensor& input, const Tensor& rstd, double keep, double share, double eps) {
   return pointwise(kRunningVariance, {input, rstd}, {keep, share, eps});
@@ -1992,7 +2024,7 @@ static void multiply_add_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kMultiplyAdd{
     "multiply_add", "MultiplyAddBackward0", DT_OP_multiply_add, DT_OP_multiply_add_backward,
     OpClass::kNumber, 3, 0, false, 7, 6, false, {1, 0, 0}, {0, 4, 2}, multiply_add_gradient, false,
-    false, false, false, false, false, nullptr, nullptr,
+    false, false, false, false, false, nullptr, nullptr, nullptr,
     "\"addcmul_cpu_out\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
 Tensor multiply_add(
     const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value) {
@@ -2017,7 +2049,7 @@ static void divide_add_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kDivideAdd{
     "divide_add", "DivideAddBackward0", DT_OP_divide_add, DT_OP_divide_add_backward,
     OpClass::kFloat, 3, 0, false, 7, 6, false, {1, 0, 0}, {0, 4, 6}, divide_add_gradient, false,
-    false, false, false, false, false, nullptr, nullptr};
+    false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor divide_add(
     const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value) {
   return pointwise(kDivideAdd, {input, tensor1, tensor2}, {value});
@@ -2036,7 +2068,8 @@ static void erfc_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kErfc{
     "erfc", "ErfcBackward0", DT_OP_erfc, DT_OP_erfc_backward, OpClass::kFloat, 1, 0, false, 1, 1,
-    false, {0}, {1}, erfc_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    false, {0}, {1}, erfc_gradient, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor erfc(const Tensor& input) {
   return pointwise(kErfc, {input});
 }
@@ -2054,7 +2087,8 @@ static void erfcx_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kErfcx{
     "erfcx", "ErfcxBackward0", DT_OP_erfcx, DT_OP_erfcx_backward, OpClass::kFloat, 1, 0, false, 1,
-    1, true, {0}, {9}, erfcx_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    1, true, {0}, {9}, erfcx_gradient, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor erfcx(const Tensor& input) {
   return pointwise(kErfcx, {input});
 }
@@ -2067,7 +2101,7 @@ static void erfinv_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kErfinv{
     "erfinv", "ErfinvBackward0", DT_OP_erfinv, DT_OP_erfinv_backward, OpClass::kFloat, 1, 0, false,
     1, 1, false, {0}, {1}, erfinv_gradient, false, false, false, false, false, false, nullptr,
-    nullptr};
+    nullptr, nullptr};
 Tensor erfinv(const Tensor& input) {
   return pointwise(kErfinv, {input});
 }
@@ -2084,7 +2118,8 @@ static void ndtri_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kNdtri{
     "ndtri", "NdtriBackward0", DT_OP_ndtri, DT_OP_ndtri_backward, OpClass::kFloat, 1, 0, false, 1,
-    0, true, {0}, {8}, ndtri_gradient, false, false, false, false, false, false, nullptr, nullptr};
+    0, true, {0}, {8}, ndtri_gradient, false, false, false, false, false, false, nullptr, nullptr,
+    nullptr};
 Tensor ndtri(const Tensor& input) {
   return pointwise(kNdtri, {input});
 }
@@ -2097,7 +2132,7 @@ static void lgamma_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kLgamma{
     "lgamma", "LgammaBackward0", DT_OP_lgamma, DT_OP_lgamma_backward, OpClass::kFloat, 1, 0, false,
     1, 1, false, {0}, {1}, lgamma_gradient, false, false, false, false, false, false, nullptr,
-    nullptr};
+    nullptr, nullptr};
 Tensor lgamma(const Tensor& input) {
   return pointwise(kLgamma, {input});
 }
@@ -2115,7 +2150,7 @@ static void digamma_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kDigamma{
     "digamma", "DigammaBackward0", DT_OP_digamma, DT_OP_digamma_backward, OpClass::kFloat, 1, 0,
     false, 1, 1, false, {0}, {1}, digamma_gradient, false, false, false, false, false, false,
-    nullptr, nullptr};
+    nullptr, nullptr, nullptr};
 Tensor digamma(const Tensor& input) {
   return pointwise(kDigamma, {input});
 }
@@ -2133,7 +2168,7 @@ static void trigamma_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kTrigamma{
     "trigamma", "TrigammaBackward0", DT_OP_trigamma, DT_OP_trigamma_backward, OpClass::kFloat, 1, 0,
     false, 1, 1, false, {0}, {1}, trigamma_gradient, false, false, false, false, false, false,
-    nullptr, nullptr};
+    nullptr, nullptr, nullptr};
 Tensor trigamma(const Tensor& input) {
   return pointwise(kTrigamma, {input});
 }
@@ -2147,7 +2182,7 @@ static void zeta_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kZeta{
     "zeta", "ZetaBackward0", DT_OP_zeta, DT_OP_zeta_backward, OpClass::kFloat, 2, 0, false, 2, 3,
     false, {0, 0}, {0, 3}, zeta_gradient, false, false, false, false, false, false, nullptr,
-    nullptr};
+    nullptr, nullptr};
 Tensor zeta(const Operand& input, const Operand& other) {
   return pointwise(kZeta, {input, other});
 }
@@ -2168,7 +2203,7 @@ static void bessel_i_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kBesselI{
     "bessel_i", "BesselIBackward0", DT_OP_bessel_i, DT_OP_bessel_i_backward, OpClass::kFloat, 1, 0,
     false, 1, 1, false, {0}, {1}, bessel_i_gradient, false, false, false, false, false, false,
-    nullptr, nullptr};
+    nullptr, nullptr, nullptr};
 Tensor bessel_i(const Tensor& input, const Scalar& order, const Scalar& scaled) {
   return pointwise(kBesselI, {input}, {order, scaled});
 }
@@ -2180,7 +2215,7 @@ const Tensor& bessel_i_(const Tensor& input, const Scalar& order, const Scalar& 
 
 static constexpr PointwiseRow kBessel{
     "bessel", "BesselBackward0", DT_OP_bessel, -1, OpClass::kFloat, 1, 0, false, 0, 0, false, {0},
-    {0}, nullptr, false, false, false, false, false, false, nullptr, nullptr};
+    {0}, nullptr, false, false, false, false, false, false, nullptr, nullptr, nullptr};
 Tensor bessel(const Tensor& input, const Scalar& kind) {
   return pointwise(kBessel, {input}, {kind});
 }
@@ -2198,7 +2233,7 @@ static void gamma_part_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kGammaPart{
     "gamma_part", "GammaPartBackward0", DT_OP_gamma_part, DT_OP_gamma_part_backward,
     OpClass::kFloat, 2, 0, false, 2, 3, false, {0, 0}, {0, 3}, gamma_part_gradient, false, false,
-    false, false, false, false, nullptr, nullptr};
+    false, false, false, false, nullptr, nullptr, nullptr};
 Tensor gamma_part(const Tensor& input, const Tensor& other, const Scalar& upper) {
   return pointwise(kGammaPart, {input, other}, {upper});
 }
@@ -2206,7 +2241,7 @@ Tensor gamma_part(const Tensor& input, const Tensor& other, const Scalar& upper)
 static constexpr PointwiseRow kOrthogonalPolynomial{
     "orthogonal_polynomial", "OrthogonalPolynomialBackward0", DT_OP_orthogonal_polynomial, -1,
     OpClass::kFloat, 2, 0, false, 0, 0, false, {0, 0}, {0, 0}, nullptr, false, false, false, false,
-    false, false, nullptr, nullptr};
+    false, false, nullptr, nullptr, nullptr};
 Tensor orthogonal_polynomial(const Operand& x, const Operand& n, const Scalar& family) {
   return pointwise(kOrthogonalPolynomial, {x, n}, {family});
 }
@@ -2221,7 +2256,7 @@ static void xlog1py_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kXlog1py{
     "xlog1py", "Xlog1pyBackward0", DT_OP_xlog1py, DT_OP_xlog1py_backward, OpClass::kFloat, 2, 0,
     false, 3, 3, false, {0, 0}, {3, 3}, xlog1py_gradient, false, false, false, false, false, false,
-    nullptr, nullptr};
+    nullptr, nullptr, nullptr};
 Tensor xlog1py(const Operand& input, const Operand& other) {
   return pointwise(kXlog1py, {input, other});
 }

@@ -64,6 +64,9 @@ struct PointwiseRow {
   const char* refused_by;
   // PyTorch's name of the kernel for numbers, which refuses bools; or null.
   const char* scalar_kernel;
+  // PyTorch's word for an op that in place has no gradient where the slope below 0, which is the
+  // first attribute, is negative; or null.
+  const char* slope_word;
   // PyTorch's sentences when all inputs are bool, and when some are; null: they may be.
   const char* bool_error = nullptr;
   const char* mixed_bool_error = nullptr;

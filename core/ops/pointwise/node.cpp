@@ -55,8 +55,16 @@ void PointwiseNode::save_result(const Tensor& y) {
   if (reads_ & kReadsResult) result_ = Saved::output(y);
 }
 
+void PointwiseNode::refuse_negative_slope() {
+  is_refused_ = row_.slope_word && !(attributes_[0].to_double() >= 0);
+}
+
 void PointwiseNode::backward(BackwardCall& call) {
   if (released_) fail_released();
+  DT_CHECK(!is_refused_, kRuntimeError, "In-place ", row_.slope_word,
+           " backward calculation is triggered with a negative slope which is not supported. This "
+           "is caused by calling in-place forward function with a negative slope, please call "
+           "out-of-place version instead.");
   bool rest = false;
   for (int i = 0; i < row_.inputs; ++i) {
     if (!call.wants(i)) continue;

@@ -18,6 +18,8 @@ class PointwiseNode final : public Node {
   bool reads_input(int i) const { return reads_ >> i & 1; }
   // An in-place op saved a clone of the input that it overwrites.
   void save_input(int i, const Tensor& x) { input_[i] = Saved::input(x); }
+  // What an in-place op has written has no gradient, as PyTorch has it.
+  void refuse_negative_slope();
 
   void backward(BackwardCall& call) override;
   void release_saved() override;
@@ -38,7 +40,7 @@ class PointwiseNode final : public Node {
   Scalar number_input_[kMaxPointwiseInputs] = {0, 0, 0};
   Scalar attributes_[kMaxPointwiseAttributes] = {0, 0, 0, 0};
   int attribute_count_;
-  bool released_ = false;
+  bool released_ = false, is_refused_ = false;
 };
 
 // Whether an op of the row on these inputs becomes part of a graph; `out` is its result's dtype.

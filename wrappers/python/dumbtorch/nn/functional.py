@@ -42,7 +42,8 @@ def elu_(input, alpha=1.0, scale=1.0, input_scale=1.0):
     """In-place version of elu; all is multiplied by `scale`, and before exp by `input_scale`."""
     if scale == input_scale == 1 or not input.is_floating_point():  # which elu_ refuses
         return _ops.elu_(input, alpha)
-    scaled = _ops.where(input > 0, input, _ops.elu(input * input_scale, alpha)) * scale
+    below = _ops.expm1(input * input_scale) * (alpha * scale)
+    scaled = _ops.where(input < 0, below, input * scale)
     return input.copy_(scaled)
 
 
