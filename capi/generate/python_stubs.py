@@ -241,7 +241,7 @@ def _tensor(plan: Plan) -> str:
         lines.append("    " + re.sub(r"-> (\w+_result):", r"-> _ops.\1:", stub))
     lines += [f"    def __{name}__(self, other: Any) -> Tensor: ..." for name in _OPERATORS]
     lines += [f"    def __{name}__(self) -> Tensor: ..." for name in ("neg", "abs", "invert")]
-    lines += ["", "class GradFn:", *_indent(_members(_class(tree, "GradFn")))]
+    lines += ["", "class GradFn:", *_indent(_members(_class(_parse("_nodes.py"), "GradFn")))]
     return "\n".join(lines) + "\n"
 
 

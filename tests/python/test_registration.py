@@ -216,6 +216,56 @@ def test_nodes(both):
     assert mine[2:] == theirs[2:]
 
 
+def test_the_leaf_of_a_node(both):
+    """Programs that draw graphs and those that wait for gradients ask for it."""
+
+    def run(t):
+        model = t.nn.Sequential(t.nn.Linear(2, 3), t.nn.Linear(3, 1))
+        names = {id(p): name for name, p in model.named_parameters()}
+        found = []
+
+        def walk(node):
+            if hasattr(node, "variable"):
+                found.append((names[id(node.variable)], type(node).__name__, node.requires_grad))
+            for before, _ in node.next_functions:
+                if before is not None:
+                    walk(before)
+
+        walk(model(t.ones(4, 2)).sum().grad_fn)
+        x = t.ones(3, requires_grad=True)
+        node = x.expand_as(x).grad_fn.next_functions[0][0]
+        return sorted(found), node.variable is x, node.next_functions, node.name()
+
+    mine, theirs = both(run)
+    assert mine == theirs and len(mine[0]) == 4
+    x = dt.ones(3, requires_grad=True)
+    node = x.clone().grad_fn.next_functions[0][0]
+    del x
+    assert node.variable is None
+    with pytest.raises(RuntimeError, match="the leaf whose gradient this adds to is gone"):
+        node.register_hook(print)
+
+
+def test_hooks_after_a_leafs_gradient_was_added(both, same):
+    def run(t):
+        x, seen = t.ones(2, requires_grad=True), []
+        node = x.expand_as(x).grad_fn.next_functions[0][0]
+
+        def hook(*gradients):
+            seen.append((gradients[0], gradients[1][0].clone(), x.grad.clone()))
+
+        handle = node.register_hook(hook)
+        x.grad = t.ones(2)
+        (x * 3).sum().backward()
+        t.autograd.grad((x * 5).sum(), x)
+        (x * 2).sum().backward()
+        handle.remove()
+        (x * 2).sum().backward()
+        return seen
+
+    same(*both(run))
+
+
 def test_multithreading_is_remembered(both):
     def run(t):
         a, out = t.autograd, [t.autograd.is_multithreading_enabled()]

@@ -7,6 +7,7 @@ from copy import deepcopy
 from . import _indexing, _numpy, _ops, _out, _overloads
 from ._complaints import StandIn
 from ._native import lib
+from ._nodes import GradFn
 from ._runtime import (
     device_at,
     general_ints,
@@ -362,42 +363,6 @@ _BUFFER_CODES = {int64: "l", float16: "e", bfloat16: "H"}
 
 # The names of these types are methods of Tensor above.
 _bool, _float, _int = bool, float, int
-
-
-class GradFn:
-    """The operation that made a tensor; for a leaf, what adds to its gradient. Each operation has a class of its
-    name, which programs that draw graphs ask for."""
-
-    __slots__ = ("_node",)
-
-    def __new__(cls, node):
-        name = node.name().rpartition(":")[2]
-        kind = _KINDS.get(name)
-        if kind is None:
-            kind = _KINDS[name] = type(name, (GradFn,), {"__slots__": (), "__module__": "builtins"})
-        return object.__new__(kind)
-
-    def __init__(self, node):
-        self._node = node
-
-    def name(self) -> str:
-        return self._node.name()
-
-    @property
-    def next_functions(self) -> tuple:
-        """For each input of the operation (what made it, which of its outputs it is), or (None, 0)."""
-        node = self._node
-        ends = [(i, node.next_output(i)) for i in range(node.next_count())]
-        return tuple((None, 0) if n < 0 else (GradFn(node.next(i)), n) for i, n in ends)
-
-    def __eq__(self, other):
-        return hash(self) == hash(other) if isinstance(other, GradFn) else NotImplemented
-
-    def __hash__(self):
-        return self._node.address()
-
-
-_KINDS: dict[str, type] = {}  # the classes of operations
 
 
 def read(tensor: Tensor) -> bytearray:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from .. import _missing, _ops
 from .._native import ffi, lib
+from .._nodes import GradFn as Node
 from .._runtime import NULL, ffi_new, keep_alive, wrap
-from .._tensor import GradFn as Node
 from .._tensor import Tensor
 from .._tensor_type import TensorBase
 from .._types import uint8

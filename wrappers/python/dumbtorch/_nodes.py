@@ -1,0 +1,95 @@
+"""The operations of a graph, to look at."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+from . import _ops
+from ._tensor_type import TensorBase
+
+
+class GradFn:
+    """The operation that made a tensor; for a leaf, what adds to its gradient. Each operation has a class of its
+    name, which programs that draw graphs ask for."""
+
+    __slots__ = ("_node",)
+    requires_grad = True
+
+    def __new__(cls, node):
+        name = node.name().rpartition(":")[2]
+        kind = _KINDS.get(name)
+        if kind is None:
+            kind = _KINDS[name] = type(name, (GradFn,), {"__slots__": (), "__module__": "builtins"})
+        return object.__new__(kind)
+
+    def __init__(self, node):
+        self._node = node
+
+    def name(self) -> str:
+        return self._node.name()
+
+    @property
+    def next_functions(self) -> tuple:
+        """For each input of the operation (what made it, which of its outputs it is), or (None, 0)."""
+        node = self._node
+        ends = [(i, node.next_output(i)) for i in range(node.next_count())]
+        return tuple((None, 0) if n < 0 else (GradFn(node.next(i)), n) for i, n in ends)
+
+    def __eq__(self, other):
+        return hash(self) == hash(other) if isinstance(other, GradFn) else NotImplemented
+
+    def __hash__(self):
+        return self._node.address()
+
+
+class AccumulateGrad(GradFn):
+    """What adds to a leaf's gradient."""
+
+    __slots__ = ()
+    __module__ = "builtins"
+
+    @property
+    def variable(self):
+        """The leaf; None if it is gone, since a graph does not keep it."""
+        return _leaf_at(hash(self))
+
+    def register_hook(self, hook):
+        """Has backward call hook((), (gradient,)) each time after that gradient was added to the leaf's."""
+        from .autograd.graph import _MultiHandle
+
+        leaf, arrived = self.variable, []
+        if leaf is None:
+            raise RuntimeError("the leaf whose gradient this adds to is gone")
+
+        def arrives(gradient):
+            arrived[:] = [gradient]
+
+        def added(_):
+            hook((), (arrived.pop(),))
+
+        before = leaf.register_hook(arrives)
+        return _MultiHandle((before, leaf.register_post_accumulate_grad_hook(added)))
+
+
+_KINDS: dict[str, type] = {"AccumulateGrad": AccumulateGrad}  # the classes of operations
+
+# The leaves by the addresses of their nodes. A node does not know the object that is its leaf in Python, so all objects
+# are looked through where it is not here; an address may have become another node's.
+_leaves: weakref.WeakValueDictionary[int, TensorBase] = weakref.WeakValueDictionary()
+
+
+def _leaf_at(address: int):
+    leaf = _leaves.get(address)
+    if leaf is None or _address_of(leaf) != address:
+        # By type(), since what stands for another object may fail when it is asked for its class.
+        tensors = [x for x in gc.get_objects() if issubclass(type(x), TensorBase)]
+        for x in tensors:
+            if _ops.tensor_is_leaf(x) and _ops.tensor_requires_grad(x):
+                _leaves[_address_of(x)] = x
+        leaf = _leaves.get(address)
+    return leaf
+
+
+def _address_of(leaf) -> int:
+    return _ops.tensor_node(leaf).address()
