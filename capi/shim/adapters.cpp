@@ -51,8 +51,7 @@ bool device_is_available(Device device) {
 }
 
 void set_threads(int64_t n) {
-  DT_CHECK(n > 0 && n <= INT16_MAX, kRuntimeError, "expected a positive number of threads, got ",
-           n);
+  DT_CHECK(n > 0 && n <= INT16_MAX, kRuntimeError, "set_num_threads expects a positive integer");
   set_num_threads(static_cast<int>(n));
 }
 

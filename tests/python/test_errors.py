@@ -344,3 +344,21 @@ def test_an_exception_outlives_those_of_drops():
     with pytest.raises(Own):
         backward(lambda grad: dt.from_numpy(numpy.ones(1, "float32").view(Owner)), fail)
     assert dropped
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t: t.set_num_threads(0),
+        lambda t: t.set_num_threads(-3),
+        lambda t: t.optim.lr_scheduler.StepLR(optimizer(t), 3, last_epoch=2),
+        lambda t: t.optim.lr_scheduler.CosineAnnealingLR(optimizer(t), 3, last_epoch=0),
+    ],
+)
+def test_sentences_of_settings(call, refusals):
+    mine, theirs = refusals(call, RuntimeError, KeyError)
+    assert (mine[0], mine[1].removeprefix("set_num_threads: ")) == theirs
+
+
+def optimizer(t):
+    return t.optim.SGD([t.nn.Parameter(t.ones(1))], 0.1)

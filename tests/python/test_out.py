@@ -1,5 +1,6 @@
 """`out=`: results are written into given tensors by PyTorch's rules."""
 
+import pickle
 import warnings
 
 import dumbtorch as dt
@@ -421,3 +422,26 @@ def test_a_transposed_out():
     assert ours.stride() == theirs.stride()
     for mine, other in zip(ours.tolist(), theirs.tolist(), strict=True):
         assert mine == pytest.approx(other)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["t.topk(x, 2, out=(f, i))", "t.sort(x, out=(f, i))", "t.max(x, 1, out=(f, i))", "x.cummin(1)",
+     "t.aminmax(x, out=(f, g))", "t.linalg.qr(x, out=(f, g))", "t.qr(x, out=(f, g))", "t.qr(x)",
+     "t.linalg.slogdet(x, out=(f, g))", "t.slogdet(x, out=(f, g))", "t.linalg.ldl_factor(x)",
+     "t.linalg.ldl_factor(x, out=(f, i.int()))", "t.histogramdd(x, [2, 2])"],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:torch.qr is deprecated", "ignore:__floordiv__")
+def test_names_of_results_that_are_given(text, both):
+    """Results that were written into `out` have a class of their own, which can be pickled."""
+
+    def run(t):
+        given = {"f": t.empty(0), "g": t.empty(0), "i": t.empty(0, dtype=t.int64)}
+        result = eval(text, {"t": t, "x": t.eye(2) + 1, **given})
+        kind = type(result)
+        again = pickle.loads(pickle.dumps(result))
+        is_public = getattr(t.return_types, kind.__name__) is kind is type(again)
+        return kind.__name__, repr(result).partition("(")[0], kind.__match_args__, is_public
+
+    mine, theirs = both(run)
+    assert mine == theirs

@@ -411,3 +411,15 @@ def test_blocks(both, same):
         return out
 
     same(*both(run), rtol=1e-4)
+
+
+def test_merged_masks(both, same):
+    def run(t):
+        layer, query = t.nn.MultiheadAttention(4, 2), t.zeros(2, 3, 4)
+        positions = t.ones(3, 3, dtype=t.bool).triu(1)
+        padding = t.tensor([[False, True, False], [False, False, True]])
+        masks = [(None, None), (None, padding), (positions, None), (positions, padding)]
+        masks += [(positions.expand(4, 3, 3), padding), (positions.float(), padding.float())]
+        return [layer.merge_masks(*pair, query) for pair in masks]
+
+    same(*both(run))

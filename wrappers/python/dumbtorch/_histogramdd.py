@@ -12,7 +12,7 @@ from ._tensor_type import TensorBase, into
 from ._types import bool_, float32, float64, int64
 from .autograd.function import Function
 
-_Result = result_type("histogramdd", "hist bin_edges")
+Histogram = result_type("histogramdd", "hist bin_edges")
 
 
 def histogramdd(input, bins, range=None, weight=None, density=False, *, out=None):
@@ -27,7 +27,7 @@ def histogramdd(input, bins, range=None, weight=None, density=False, *, out=None
         need_tuple("histogramdd", out[1], input.shape[-1])
         hist, edges = histogramdd(input, bins, range=range, weight=weight, density=density)
         into((out[0], *out[1]), lambda: (hist, *edges))
-        return _Result(out)
+        return Histogram(out)
     _check_input(input, weight)
     bins = [bins] * input.shape[-1] if isinstance(bins, int) else list(bins)
     if len(bins) != input.shape[-1]:
@@ -39,7 +39,7 @@ def histogramdd(input, bins, range=None, weight=None, density=False, *, out=None
         for d, edges in enumerate(bins):
             _check_edges(edges, input, d)
     hist, *edges = _Histogram.apply((bins, given, range, density), input, weight, *bins)
-    return _Result((hist, tuple(bins if given else edges)))
+    return Histogram((hist, tuple(bins if given else edges)))
 
 
 class _Histogram(Function):

@@ -15,8 +15,8 @@ from ._tensor_type import into
 from ._types import bool_, float32, float64, int32
 from .autograd.function import Function
 
-_Factors = result_type("linalg_ldl_factor", "LD pivots")
-_FactorsAndInfo = result_type("linalg_ldl_factor_ex", "LD pivots info")
+Factors = result_type("linalg_ldl_factor", "LD pivots")
+FactorsAndInfo = result_type("linalg_ldl_factor_ex", "LD pivots info")
 
 
 def ldl_factor(input, *, hermitian=False, out=None):
@@ -25,7 +25,7 @@ def ldl_factor(input, *, hermitian=False, out=None):
     if out is not None:
         need_tuple("ldl_factor", out, 2)
         return into(out, ldl_factor, input)
-    return _Factors(ldl_factor_ex(input, check_errors=True)[:2])
+    return Factors(ldl_factor_ex(input, check_errors=True)[:2])
 
 
 def ldl_factor_ex(input, *, hermitian=False, check_errors=False, out=None):
@@ -41,7 +41,7 @@ def ldl_factor_ex(input, *, hermitian=False, check_errors=False, out=None):
         raise NotImplementedError(
             f"\"ldl_factor_kernel_cpu\" not implemented for '{input.dtype.word}'"
         )
-    found = _FactorsAndInfo(_Factorisation.apply(input))
+    found = FactorsAndInfo(_Factorisation.apply(input))
     if check_errors and found.info.any():
         failed = [(i, code) for i, code in enumerate(found.info.flatten().tolist()) if code]
         which = f"(Batch element {failed[0][0]}): " if input.ndim > 2 else ""

@@ -6,6 +6,7 @@ import functools
 import sys
 import warnings
 
+from ._named_results import written
 from ._out_dtypes import check_dtype
 from ._tensor_type import TensorBase
 from ._types import float32
@@ -84,7 +85,9 @@ def finish(out, function, args: tuple, made):
         if name in _SEQUENCES and place.numel() == result.numel():
             result = ops.reshape(result, place.shape)
         _write(place, result)
-    return type(made)(outs) if many else out
+    if not many:
+        return out
+    return outs if type(made) is tuple else written(type(made))(outs)
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from . import _checked, _ops, _reductions, _types
 from ._complaints import MISSING, need
 from ._factors import FACTORS_FIRST
 from ._fill import copy_
-from ._named_results import result_type
+from ._named_results import result_type, written
 from ._out import need_tuple
 from ._runtime import shape_list
 from ._signatures import by_own_names, by_signature, need_input
@@ -226,10 +226,14 @@ def _lu_method(A, pivot=True, get_infos=False):
 _FactorsAndInfo = result_type("_lu_with_info", "LU pivots info")
 
 
+Qr = result_type("qr", "Q R")
+
+
 def qr(input, some=True, *, out=None):
     """The older form of linalg.qr."""
     need("qr", "input:tensor some:bool", input, some)
-    return _ops.linalg_qr(input, "reduced" if some else "complete", out=out)
+    factors = _ops.linalg_qr(input, "reduced" if some else "complete", out=out)
+    return (Qr if out is None else written(Qr))(factors)
 
 
 def pinverse(input, rcond=1e-15):

@@ -106,21 +106,36 @@ def grad(
 
 def _batched(outputs, inputs, grad_outputs, create_graph, allow_unused, materialize_grads) -> tuple:
     """The gradients for each of a batch of gradients of the outputs, one after the other."""
-    weights = _gradients(grad_outputs, len(outputs))
-    for i, (g, y) in enumerate(zip(weights, outputs, strict=False)):
-        if g is not None and g.ndim and g.shape[1:] != y.shape:
+    weights = _gradients(grad_outputs, len(outputs)) or (None,) * len(outputs)
+    for i, (g, y) in enumerate(zip(weights, outputs, strict=True)):
+        if g is None:
+            if y.numel() != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            continue
+        if g[0].shape != y.shape:
             raise RuntimeError(
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
                 "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
-                f"output, but a mismatch was detected: grad_output[{i}] has a shape of {g.shape} and output[{i}] has "
-                f"a shape of {y.shape}. If you only want some tensors in `grad_output` to be considered batched, "
+                f"output, but a mismatch was detected: grad_output[{i}] has a shape of {g.shape[2:]} and output[{i}] "
+                f"has a shape of {y.shape}. If you only want some tensors in `grad_output` to be considered batched, "
                 "consider using vmap."
             )
+    if any(g is None for g in weights):
+        raise ValueError(
+            "vmap(vjp, in_dims=0, ...)(<inputs>): Got in_dim=0 for some input, but that input is a Tensor of "
+            "dimensionality 0 so expected in_dim to satisfy 0 <= in_dim < 0."
+        )
+    sizes = [len(g) for g in weights]
+    if len(set(sizes)) > 1:
+        raise ValueError(
+            "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+            f"{sizes} for the mapped dimension"
+        )
     rows = [
         grad(
             outputs, inputs, row, True, create_graph,
             allow_unused=allow_unused, materialize_grads=materialize_grads,
         )
-        for row in zip(*(_ops.unbind(g, 0) for g in _tuple(grad_outputs)), strict=True)
+        for row in zip(*(_ops.unbind(g, 0) for g in weights), strict=True)
     ]  # fmt: skip
     return tuple(None if g[0] is None else _ops.stack(g, 0) for g in zip(*rows, strict=True))

@@ -78,6 +78,20 @@ class MultiheadAttention(Module):
             if further is not None:
                 init.xavier_normal_(further)
 
+    def merge_masks(self, attn_mask, key_padding_mask, query):
+        """What both masks hide, and 2; of a mask of padding alone that mask, and 1; of neither (None, None)."""
+        if attn_mask is None:
+            return key_padding_mask, None if key_padding_mask is None else 1
+        batch, length, _ = query.shape
+        if attn_mask.dim() == 3:
+            merged = attn_mask.view(batch, -1, length, length)
+        else:
+            merged = attn_mask.view(1, 1, length, length).expand(batch, self.num_heads, -1, -1)
+        if key_padding_mask is not None:
+            padding = key_padding_mask.view(batch, 1, 1, length)
+            merged = merged + padding.expand(-1, self.num_heads, -1, -1)
+        return merged, 2
+
     def forward(
         self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None,
         average_attn_weights=True, is_causal=False,
