@@ -81,7 +81,8 @@ WINDOWS = [
     "f.fractional_max_pool2d(x, [2, 2, 2], output_size=3)", "f.fractional_max_pool2d(x, 2, output_size=[2, 2, 2])",
     "f.fractional_max_pool3d(z, [2, 2], output_size=2)", "f.fractional_max_pool3d(z, 2, output_size=[2, 2])",
     "f.unfold(x, [2, 2, 2])", "f.unfold(x, 2, [1, 1, 1])", "f.unfold(x, 2, 1, [])", "f.unfold(x, 2, 1, 0, [1, 1, 1])",
-    "f.fold(ones(1, 4, 4), [3, 3, 3], 2)",
+    "f.fold(ones(1, 4, 4), [3, 3, 3], 2)", "f.avg_pool3d(z, 9)", "f.avg_pool3d(z, 2, padding=2)",
+    "f.avg_pool3d(z[..., :3], [2, 2, 5], 1, [0, 0, 2])", "f.avg_pool3d(z[..., :3], 4, 4, 0, True)",
 ]  # fmt: skip
 
 

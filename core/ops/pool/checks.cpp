@@ -58,6 +58,15 @@ void check_max_of_lines_window(int64_t size, int64_t stride, int64_t padding, in
   DT_CHECK(dilation > 0, kRuntimeError, "dilation", positive, dilation);
 }
 
+// As PyTorch has it, not even padding makes a volume as large as the window.
+void check_volume(const Dims& sizes, const PoolSettings& p) {
+  bool fits = true;
+  for (int d = 0; d < 3; ++d) fits &= sizes[d + 2] >= p.size[d] || sizes[d + 2] == 0;
+  DT_CHECK(fits, kRuntimeError, "input image (T: ", sizes[2], " H: ", sizes[3], " W: ", sizes[4],
+           ") smaller than kernel size (kT: ", p.size[0], " kH: ", p.size[1], " kW: ", p.size[2],
+           ")");
+}
+
 }  // namespace
 
 void check_one_number(const char* name, IntList values) {
@@ -131,7 +140,9 @@ void check_max_pool(const char* op, const Tensor& input, const Tensor& x, const 
   DT_CHECK(!is_bool(x.dtype()), kNotImplemented, "\"", kernel, "\" not implemented for 'Bool'");
 }
 
-void check_avg_pool(const char* op, const Tensor& input, const Tensor& x, const Dims& sizes) {
+void check_avg_pool(const char* op, const Tensor& input, const Tensor& x, const PoolSettings& p,
+                    const Dims& sizes) {
+  if (p.dims() == 3) check_volume(x.sizes(), p);
   check_sizes(op, input, x, sizes);
   check_floating(x, x.ndim() == 5 ? "avg_pool3d_out_frame" : "avg_pool2d");
 }

@@ -26,7 +26,8 @@ void check_pool_divisor(std::optional<int64_t> divisor);
 void check_pool_window(const char* op, const PoolSettings& p);
 // x is the input with a batch; `sizes` are those of the result.
 void check_max_pool(const char* op, const Tensor& input, const Tensor& x, const Dims& sizes);
-void check_avg_pool(const char* op, const Tensor& input, const Tensor& x, const Dims& sizes);
+void check_avg_pool(const char* op, const Tensor& input, const Tensor& x, const PoolSettings& p,
+                    const Dims& sizes);
 // Whether lines, images or volumes become one number each: adaptive means are plain ones then.
 bool is_mean_of_all(const Dims& output_size);
 void check_adaptive_pool(const char* op, const char* kernel, int dims, bool is_max,

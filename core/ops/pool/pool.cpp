@@ -105,7 +105,7 @@ Tensor avg_pool(const char* op, const Tensor& input, const PoolSettings& p, bool
   const Tensor x = with_batch(input, p.dims());
   check_pool_window(op, p);
   Pooling images = pooling_of_images(p);
-  check_avg_pool(op, input, x, pooled_sizes(x, p, images));
+  check_avg_pool(op, input, x, p, pooled_sizes(x, p, images));
   images.count_include_pad = count_include_pad;
   images.divisor = divisor.value_or(0);
   if (p.dims() == 3) return as_input(avg_pool_volumes(x, images, pooling_of_depth(p)), input);
