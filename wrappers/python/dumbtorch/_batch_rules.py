@@ -35,7 +35,9 @@ def _of_makers(op: Op):
 def _elementwise(op: Op):
     """Dimensions broadcast from the right, behind that of the entries."""
     if _meets_a_number(op):
-        return op.for_each()
+        if op.rank:
+            return op.for_each()
+        return op.called(**{n: op.whole(x) for n, x in op.tensors.items()})  # all are alike
     return op.called(**{n: op.value(x, op.rank) for n, x in op.tensors.items()})
 
 
@@ -142,16 +144,21 @@ def _index_select(op: Op):
 
 
 def _index(op: Op):
-    """Indices of the first dimensions, which broadcast with the entries' numbers."""
+    """Indices, which broadcast with the entries' numbers: of the first dimensions, or without dimensions."""
     x, indices = op["input"], op["indices"]
-    if any(i is None or i.dtype not in (int64, int32) for i in indices):
+    given = [k for k, i in enumerate(indices) if i is not None]
+    rank = max(indices[k].ndim for k in given)
+    if any(indices[k].dtype not in (int64, int32) for k in given) or (
+        rank and len(given) < len(indices)
+    ):
         return op.for_each()
-    rank = max(i.ndim for i in indices)
-    placed = [op.value(i, rank) for i in indices]
+    placed = [i if i is None else op.value(i, rank) for i in indices]
+    where = given[0] if given[-1] - given[0] < len(given) else 0  # together they stay in place
     if op.is_batch(x):
         entries = _ops.arange(0, op.size, device=x.device)
-        placed = [_ops.reshape(entries, (-1, *(1,) * rank)), *placed]
-    return op.called(input=op.value(x), indices=placed)
+        placed, where = [_ops.reshape(entries, (-1, *(1,) * rank)), *placed], 0
+    made = op.function(**(op.arguments | {"input": op.value(x), "indices": placed}))
+    return op.wrapped(_ops.movedim(made, where, 0))
 
 
 def _squeeze(op: Op):

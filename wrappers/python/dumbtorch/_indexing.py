@@ -8,8 +8,9 @@ import operator
 import sys
 
 from . import _ops
+from ._complaints import StandIn
 from ._tensor_type import TensorBase
-from ._types import bool_, int64, uint8
+from ._types import bool_, int32, int64, uint8
 from ._warning import warn_each
 
 
@@ -105,10 +106,11 @@ def _apply(x, index):
     mask of k dimensions is one entry that stands for k dimensions.
     """
     items, used, ndim = [], 0, x.ndim
-    for item in index if isinstance(index, tuple) or _is_tuple(index) else (index,):
+    parts = index if isinstance(index, tuple) or _is_tuple(index) else (index,)
+    for item in parts:
         dims = _DIMS_OF_PLAIN.get(item.__class__)
         if dims is None:
-            item = _item(item)
+            item = item if _is_number_of_each(item, parts) else _item(item)
             dims = _dims_used(item)
         items.append(item)
         used += dims
@@ -142,6 +144,17 @@ def _apply(x, index):
     while indices and indices[-1] is None:
         indices.pop()
     return view, indices
+
+
+def _is_number_of_each(item, parts) -> bool:
+    """Whether it is an index of each entry of a batch, and no part with dimensions says where it would be put."""
+    if not isinstance(item, StandIn) or item.ndim or item.dtype not in (int64, int32):
+        return False
+    plain = (int, slice, type(None), type(Ellipsis))
+    return all(
+        p.__class__ in plain or (isinstance(p, TensorBase) and not p.ndim and p.dtype is not bool_)
+        for p in parts
+    )
 
 
 # What is taken as it is, and how many dimensions it stands for.
