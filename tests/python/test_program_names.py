@@ -95,6 +95,74 @@ def test_nothing_is_downloaded():
         dt.hub.load("somebody/something", "net")
 
 
+@pytest.mark.parametrize("names", [("TORCH_HOME",), ("XDG_CACHE_HOME",), ()])
+def test_where_downloads_lie(names, both, monkeypatch):
+    for name in ("TORCH_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name in names:
+        monkeypatch.setenv(name, "~/somewhere")
+    mine, theirs = both(lambda t: t.hub.get_dir())
+    assert mine == theirs and mine.endswith("hub")
+
+
+def test_a_folder_for_downloads(both, monkeypatch):
+    monkeypatch.setattr("dumbtorch.hub._dir", None)
+    monkeypatch.setattr("torch.hub._hub_dir", None)
+
+    def run(t):
+        t.hub.set_dir("~/weights")
+        return t.hub.get_dir()
+
+    mine, theirs = both(run)
+    assert mine == theirs and mine.endswith("weights") and not mine.startswith("~")
+
+
+def test_decorators_of_the_compiler(both):
+    """They give back what they got, and blocks of them change nothing."""
+
+    def run(t):
+        def negative(x):
+            return -x
+
+        c = t.compiler
+        functions = [c.allow_in_graph(negative), c.set_stance("force_eager")(negative)]
+        functions += [c.assume_constant_result(negative), c.nested_compile_region(negative)]
+        with c.set_stance("force_eager"):
+            found = [f(-3) for f in functions]
+        return found, c.is_exporting()
+
+    mine, theirs = both(run)
+    assert mine == theirs and dt.compiler.list_backends() == []
+
+
+def test_streams_of_the_cpu(both):
+    """For code that goes by the name of a device."""
+
+    def run(t):
+        first, event = t.cpu.current_stream(), t.cpu.Event()
+        mine = t.cpu.Stream()
+        with t.cpu.stream(mine):
+            found = [t.cpu.current_stream() is mine]
+            with t.cpu.stream(None):
+                found.append(t.cpu.current_stream() is mine)
+        mine.wait_stream(first)
+        mine.wait_event(event)
+        done = event.record(), event.wait(), event.synchronize(), mine.record_event()
+        return *found, t.cpu.current_stream() is first, event.query(), done
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+def test_names_of_accelerators(torch):
+    names = "device_index get_memory_info max_memory_reserved memory_stats reset_peak_memory_stats set_stream"
+    for name in names.split():
+        assert callable(getattr(torch.accelerator, name))
+        assert name in dt.accelerator.__all__ and callable(getattr(dt.accelerator, name))
+    with dt.accelerator.device_index(None):
+        pass
+
+
 # ---- testing
 
 PAIRS = [

@@ -6,8 +6,9 @@ from . import _missing
 
 __getattr__ = _missing.getattr_of(__name__)
 
-__all__ = ["compile", "cudagraph_mark_step_begin", "disable", "is_compiling",
-           "is_dynamo_compiling", "reset"]  # fmt: skip
+__all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
+           "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "nested_compile_region", "reset",
+           "set_stance"]  # fmt: skip
 
 
 def compile(model=None, **options):
@@ -29,7 +30,43 @@ def is_compiling() -> bool:
     return False
 
 
-is_dynamo_compiling = is_compiling
+is_dynamo_compiling = is_exporting = is_compiling
+
+
+def allow_in_graph(fn):
+    """The function itself, or a list of functions."""
+    return fn
+
+
+def assume_constant_result(fn):
+    """The function itself, which is called each time."""
+    return fn
+
+
+def nested_compile_region(fn=None, **options):
+    """The function itself; also a decorator, with and without arguments."""
+    return (lambda function: function) if fn is None else fn
+
+
+def list_backends(exclude_tags=("debug", "experimental")) -> list:
+    """What could compile: nothing."""
+    return []
+
+
+class set_stance:
+    """Says when to compile, which nothing does; also for a block and as a decorator."""
+
+    def __init__(self, stance="default", *, skip_guard_eval_unsafe=False, force_backend=None):
+        pass
+
+    def __call__(self, fn):
+        return fn
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, *error):
+        return None
 
 
 def reset() -> None:

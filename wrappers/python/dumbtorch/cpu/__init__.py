@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 from .. import _missing, _ops
 from . import amp as amp
 
 __getattr__ = _missing.getattr_of(__name__)
 
 __all__ = [
+    "Event",
+    "Stream",
     "amp",
     "current_device",
+    "current_stream",
     "device_count",
     "is_available",
     "is_initialized",
@@ -18,6 +23,7 @@ __all__ = [
     "memory_reserved",
     "reset_peak_memory_stats",
     "set_device",
+    "stream",
     "synchronize",
 ]
 
@@ -64,3 +70,53 @@ def memory_reserved(device=None) -> int:
 def reset_peak_memory_stats(device=None) -> None:
     """Starts the peak anew."""
     _ops.reset_peak_memory_stats("cpu")
+
+
+class Event:
+    """A place in the order of work, which on the CPU has always been reached."""
+
+    def query(self) -> bool:
+        return True
+
+    def record(self, stream=None) -> None:
+        """Does nothing."""
+
+    def synchronize(self) -> None:
+        """Does nothing."""
+
+    def wait(self, stream=None) -> None:
+        """Does nothing."""
+
+
+class Stream:
+    """An order of work, which on the CPU is that of the program."""
+
+    def __init__(self, priority: int = -1):
+        pass
+
+    def wait_stream(self, stream) -> None:
+        """Does nothing."""
+
+    def record_event(self) -> None:
+        """Does nothing."""
+
+    def wait_event(self, event) -> None:
+        """Does nothing."""
+
+
+_streams = [Stream()]  # the current one is the last
+
+
+def current_stream(device=None) -> Stream:
+    """The stream of the innermost block."""
+    return _streams[-1]
+
+
+@contextmanager
+def stream(stream):
+    """A block in which a stream is the current one; None changes nothing."""
+    _streams.append(_streams[-1] if stream is None else stream)
+    try:
+        yield
+    finally:
+        _streams.pop()

@@ -5,11 +5,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from enum import IntEnum
 
-from ... import _missing
-from . import bias as bias
-from . import flex_attention as flex_attention
+from ... import _late
 
-__getattr__ = _missing.getattr_of(__name__)
+__getattr__, __dir__ = _late.names(__name__, "bias flex_attention")
 __all__ = ["SDPBackend", "sdpa_kernel"]
 
 
