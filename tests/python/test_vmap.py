@@ -215,3 +215,38 @@ def test_entries_have_fewer_dimensions(text, torch):
         call(torch, torch.ones(2, 2))
     with pytest.raises(refused):
         dt.vmap(lambda x: call(dt, x))(dt.ones(3, 2, 2))
+
+
+OUTSIDE = {
+    "one": lambda t, x, y: t.vmap(lambda v: t.autograd.grad(y, x, v))(t.eye(3)),
+    "two": lambda t, x, y: t.vmap(lambda v: t.autograd.grad([y, y * 2], x, [v, t.ones(3)]))(
+        t.eye(3)
+    ),
+    "nested": lambda t, x, y: t.vmap(t.vmap(lambda v: t.autograd.grad(y, x, v)[0]))(
+        t.ones(2, 2, 3)
+    ),
+    "unused": lambda t, x, y: t.vmap(
+        lambda v: t.autograd.grad(y, [x, x * 1], v, allow_unused=True)[0]
+    )(t.eye(3)),
+    "kept": lambda t, x, y: [
+        t.vmap(lambda v: t.autograd.grad(y, x, v, retain_graph=True)[0])(t.eye(3)),
+        t.autograd.grad(y.sum(), x)[0],
+    ],
+    "graph": lambda t, x, y: t.autograd.grad(
+        t.vmap(lambda v: t.autograd.grad(y, x, v, create_graph=True)[0])(t.eye(3)).sum(), x
+    ),
+    "random": lambda t, x, y: t.vmap(
+        lambda v: t.autograd.grad(y, x, v)[0] + 0 * t.rand(3), randomness="different"
+    )(t.eye(3)),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_gradients_through_a_graph_from_outside(name, both, same):
+    """Rows of a Jacobian, as PyTorch's documentation has them: each entry goes through the one graph."""
+
+    def run(t):
+        x = t.arange(3.0).requires_grad_()
+        return OUTSIDE[name](t, x, x**3)
+
+    same(*both(run))

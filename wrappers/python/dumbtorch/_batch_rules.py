@@ -422,8 +422,11 @@ def _of_elements(op: Op):
 
 
 def _gradients(op: Op):
-    """Entries do not depend on one another: a backward of all gives each its gradient."""
+    """Entries do not depend on one another: a backward of all gives each its gradient. Through a graph that they share
+    each goes alone, and leaves it to the next, or to the function, if that has to be called again."""
     outputs, inputs, weights = op["outputs"], op["inputs"], op["grad_outputs"]
+    if not any(map(op.is_batch, [*outputs, *inputs])):
+        return op.for_each(retain_graph=True)
     if not all(map(op.is_batch, [*outputs, *inputs])):
         raise EntryByEntry
     weights = weights or (None,) * len(outputs)

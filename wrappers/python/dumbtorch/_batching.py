@@ -108,9 +108,9 @@ class Op:
             return type(made)(parts)
         return made
 
-    def for_each(self):
+    def for_each(self, **changed):
         """The results of a call for each entry, stacked."""
-        return self._stacked([self.function(**self.row(i)) for i in range(self.size)])
+        return self._stacked([self.function(**self.row(i) | changed) for i in range(self.size)])
 
     def row(self, i: int) -> dict:
         def one(x):

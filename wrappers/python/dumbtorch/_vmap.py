@@ -7,6 +7,7 @@ import functools
 from . import _ops
 from ._tensor_type import TensorBase
 from ._types import contiguous_format
+from .autograd import loops
 from .utils._pytree import describe, tree_flatten, tree_structure, tree_unflatten
 
 
@@ -42,7 +43,13 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size=N
         if randomness == "error" and size:
             out = _at_once(name, of_row, leaves, dims, size, out_dims, devices)
         if out is None and [x._version for x in shared] == versions:
-            rows = [*map(of_row, _with_randomness(randomness, _rows(leaves, dims, size), devices))]
+            loops.depth += 1
+            try:
+                rows = [
+                    *map(of_row, _with_randomness(randomness, _rows(leaves, dims, size), devices))
+                ]
+            finally:
+                loops.depth -= 1
             out = _Results(name, rows, size).stacked(out_dims)
         if [x._version for x in shared] != versions:
             raise RuntimeError(

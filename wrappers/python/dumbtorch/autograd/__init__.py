@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 
 from .. import _late, _ops
 from .._tensor_type import TensorBase
@@ -71,6 +72,15 @@ def backward(
     _ops.autograd_backward(tensors, grads, retain_graph, bool(create_graph), inputs)
 
 
+class _Loops(threading.local):
+    """How many of vmap's loops over entries a thread is in: a call leaves a graph that it goes through to the next."""
+
+    depth = 0
+
+
+loops = _Loops()
+
+
 def grad(
     outputs,
     inputs,
@@ -97,6 +107,8 @@ def grad(
         )
     grads = _gradients(grad_outputs, len(outputs))
     unused = bool(allow_unused) or materialize_grads
+    if retain_graph is None and loops.depth:
+        retain_graph = True
     out = _ops.autograd_grad(outputs, inputs, grads, retain_graph, bool(create_graph), unused)
     if materialize_grads:
         zeros = functools.partial(_ops.zeros_like, requires_grad=bool(create_graph))
