@@ -114,3 +114,13 @@ def test_live_handles():
     del x
     assert dt.live_handles("tensor") == before
     assert dt.live_handles("nonsense") == -1
+
+
+def test_the_header_says_that_callbacks_must_return():
+    """A jump out of one passes by what puts modes and handles in order."""
+    text = HEADER.read_text()
+    callbacks = re.findall(r"/\*\*((?:(?!\*/).)*)\*/\ntypedef dt_status \(\*(\w+)\)\(", text, re.S)
+    assert len(callbacks) >= 6
+    for comment, name in callbacks:
+        words = " ".join(comment.replace("*", " ").split())
+        assert "It must return: leaving it by longjmp" in words, name
