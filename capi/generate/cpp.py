@@ -259,6 +259,7 @@ def _namespaces(functions: list[Printer]):
         here = [p for p in free if p.namespace == namespace]
         yield from (gated(p.free_function(), p.c.since) for p in here)
         if namespace:
+            yield from (gated(line, p.c.since) for p in here for line in p.options_names())
             yield f"}}  // namespace {namespace}\n"
     shared: dict[str, dict[str, int]] = {}
     for p in free:
@@ -366,7 +367,25 @@ class Printer:
             )
             passed = ", ".join(i.argument.name for i in self.c.inputs[1:])
             lines += [head, f"    return {self.name}({passed});", "  }"]
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.by_dtype()])
+
+    def by_dtype(self) -> list[str]:
+        """x.to(kFloat32): an overload for calls that name no device in front of the dtype."""
+        kinds_of = [i.argument.kind for i in self.c.inputs[1:3]]
+        if [k.key for k in kinds_of] != ["device?", "enum?"] or kinds_of[1].name != "dtype":
+            return []
+        parameters = ["DType dtype", *self.parameters(True, True)[2:]]
+        passed = ", ".join(["std::nullopt", *(i.argument.name for i in self.c.inputs[2:])])
+        head = call(f"  {self.return_type()} {self.name}(", parameters, ") const {")
+        give = "return " if self.c.results else ""
+        return ["  // With a dtype alone.", head, f"    {give}{self.name}({passed});", "  }"]
+
+    def options_names(self) -> list[str]:
+        """PyTorch's name of a constructor's options: optim::AdamWOptions, nn::Conv2dOptions."""
+        if not self.name[0].isupper():
+            return []
+        structs = [camel(i.argument.kind.name) for i in self.c.inputs if i.is_struct]
+        return [f"using {self.name}Options = dumbtorch::{s}Options;" for s in structs]
 
     def method_body(self) -> str:
         owner = camel(self.method_of)

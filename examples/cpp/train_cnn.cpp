@@ -14,7 +14,7 @@ namespace dt = dumbtorch;
 namespace nn = dumbtorch::nn;
 
 static dt::Module make_model() {
-  dt::NnConv2dOptions padded;
+  nn::Conv2dOptions padded;
   padded.padding = {1};
   return nn::Sequential({
       nn::Conv2d(1, 8, 3, padded),
@@ -65,7 +65,7 @@ int main(int argc, char** argv) try {
 
   dt::manual_seed(0);
   const dt::Module model = make_model();
-  dt::AdamOptions settings;
+  dt::optim::AdamOptions settings;
   settings.lr = 0.003;
   const dt::Optimizer optimizer = dt::optim::Adam(model.parameters(), settings);
   const dt::LrScheduler schedule = dt::optim::lr_scheduler::CosineAnnealingLR(optimizer, steps);

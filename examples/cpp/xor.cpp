@@ -15,7 +15,7 @@ int main() try {
   const dt::Tensor y = dt::tensor<float>({0, 1, 1, 0}, {4, 1});
 
   const dt::Module model = nn::Sequential({nn::Linear(2, 4), nn::Tanh(), nn::Linear(4, 1)});
-  dt::SgdOptions options;
+  dt::optim::SGDOptions options;
   options.lr = 0.1;
   const dt::Optimizer optimizer = dt::optim::SGD(model.parameters(), options);
   for (int epoch = 1; epoch <= 1000; ++epoch) {

@@ -53,6 +53,10 @@ void test_arguments() {
   CHECK(x.sum({0, 1}).dim() == 0 && x.sum(0).size(0) == 3 && x.sum({-1}, true).dim() == 2);
   CHECK(dt::zeros({}).dim() == 0);
   CHECK(dt::zeros({2}, dt::kInt64).dtype() == dt::kInt64);
+  CHECK(x.to(dt::kInt64).dtype() == dt::kInt64 && !x.to(dt::kFloat32, false, true).is_same(x));
+  CHECK(x.to(dt::Device(dt::DeviceType::kCpu)).is_same(x) && x.to(dt::DeviceType::kCpu).is_same(x));
+  CHECK(x.to(std::nullopt, dt::kFloat64).dtype() == dt::kFloat64);
+  CHECK(x.to().is_same(x) && x.to({}).is_same(x));
   CHECK(dt::full({1}, 1).dtype() == dt::kInt64 && dt::full({1}, 0.5).dtype() == dt::kFloat32);
   CHECK(dt::full({1}, true).dtype() == dt::kBool);
   CHECK(total(x.clamp(std::nullopt, 2)) == 11 && total(x.clamp(5)) == 31);
@@ -265,14 +269,14 @@ void test_lists() {
   CHECK(dt::to_vector<bool>(dt::tensor(flags)) == flags);
   CHECK(dt::tensor(flags, {1, 3}).dtype() == dt::kBool);
   CHECK(total(dt::from_bools({true, false, false, true}, {2, 2})) == 2);
-  const dt::Tensor x = dt::arange(0, 6).to(std::nullopt, dt::kFloat32).reshape({1, 1, 2, 3});
+  const dt::Tensor x = dt::arange(0, 6).to(dt::kFloat32).reshape({1, 1, 2, 3});
   namespace F = dt::functional;
   CHECK(F::interpolate(x, std::nullopt, {2, 1}).shape() == (std::vector<int64_t>{1, 1, 4, 3}));
   CHECK(F::interpolate(x, 4, std::nullopt, dt::Interpolation::kNearestExact).numel() == 16);
-  dt::NnUpsampleOptions larger;
+  dt::nn::UpsampleOptions larger;
   larger.scale_factor = {2.0};
   CHECK(dt::nn::Upsample(larger)(x).numel() == 24);
-  dt::NnMaxPool2dOptions pool;
+  dt::nn::MaxPool2dOptions pool;
   pool.stride = {1, 1};
   CHECK(dt::nn::MaxPool2d({2, 2}, pool)(x).shape() == (std::vector<int64_t>{1, 1, 1, 2}));
   const dt::Optimizer sgd = dt::optim::SGD({x});
@@ -388,13 +392,13 @@ void test_indexing() {
 }
 
 void test_modules() {
-  dt::NnLinearOptions plain;
+  dt::nn::LinearOptions plain;
   plain.bias = false;
   const dt::Module net = dt::nn::Sequential({dt::nn::Linear(3, 2, plain), dt::nn::ReLU()});
   CHECK(net(dt::ones({1, 3})).grad_fn_name() == "LinearReluBackward0");  // one kernel
   const dt::Module apart = dt::nn::Sequential({dt::nn::Linear(3, 2), dt::nn::GELU()});
   CHECK(apart(dt::ones({1, 3})).grad_fn_name() == "GeluErfBackward0");
-  dt::NnBatchNorm1dOptions cumulative;
+  dt::nn::BatchNorm1dOptions cumulative;
   cumulative.momentum = std::nullopt;
   const dt::Module norm = dt::nn::BatchNorm1d(1, cumulative);
   norm(dt::ones({4, 1}));
@@ -404,12 +408,17 @@ void test_modules() {
   CHECK(state.names == std::vector<std::string>{"0.weight"});
   CHECK(net(dt::ones({5, 3})).shape() == (std::vector<int64_t>{5, 2}));
   const dt::Dataset data = dt::utils::data::TensorDataset({dt::arange(0, 10)});
-  dt::DataLoaderOptions options;
+  dt::utils::data::DataLoaderOptions options;
   options.batch_size = 4;
   const dt::DataLoader loader = dt::utils::data::DataLoader(data, options);
   double sum = 0;
   for (auto batch = loader.next(); !batch.empty(); batch = loader.next()) sum += total(batch[0]);
   CHECK(sum == 45 && loader.len() == 3);
+  dt::optim::AdamWOptions decay;
+  decay.weight_decay = 0.5;
+  CHECK(dt::optim::AdamW(net.parameters(), decay).get("weight_decay") == 0.5);
+  net.to(dt::kFloat64);
+  CHECK(net.parameters()[0].dtype() == dt::kFloat64);
 }
 
 }  // namespace

@@ -344,6 +344,12 @@ class Tensor {
     std::optional<Device> device = std::nullopt, std::optional<DType> dtype = std::nullopt,
     bool non_blocking = false, bool copy = false,
     std::optional<MemoryFormat> memory_format = std::nullopt) const;
+  // With a dtype alone.
+  Tensor to(
+    DType dtype, bool non_blocking = false, bool copy = false,
+    std::optional<MemoryFormat> memory_format = std::nullopt) const {
+    return to(std::nullopt, dtype, non_blocking, copy, memory_format);
+  }
   // The tensor on the CPU; itself if it is there.
   Tensor cpu(std::optional<MemoryFormat> memory_format = std::nullopt) const;
   // The tensor on a CUDA device; itself if it is there.
@@ -1624,6 +1630,10 @@ class Module : public detail::Shared<dt_module, dt_module_release> {
   // working. No other thread may use them meanwhile.
   void to(
     std::optional<Device> device = std::nullopt, std::optional<DType> dtype = std::nullopt) const;
+  // With a dtype alone.
+  void to(DType dtype) const {
+    to(std::nullopt, dtype);
+  }
   // Moves parameters and buffers to the CPU, as module_to does.
   void cpu() const;
   // Moves parameters and buffers to a CUDA device, as module_to does.
@@ -9031,6 +9041,105 @@ inline Module Sequential() {
   return dumbtorch::Module(out);
 }
 
+using LinearOptions = dumbtorch::NnLinearOptions;
+using Conv1dOptions = dumbtorch::NnConv1dOptions;
+using Conv2dOptions = dumbtorch::NnConv2dOptions;
+using Conv3dOptions = dumbtorch::NnConv3dOptions;
+using ConvTranspose1dOptions = dumbtorch::NnConvTranspose1dOptions;
+using ConvTranspose2dOptions = dumbtorch::NnConvTranspose2dOptions;
+using ConvTranspose3dOptions = dumbtorch::NnConvTranspose3dOptions;
+using BatchNorm1dOptions = dumbtorch::NnBatchNorm1dOptions;
+using BatchNorm2dOptions = dumbtorch::NnBatchNorm2dOptions;
+using BatchNorm3dOptions = dumbtorch::NnBatchNorm3dOptions;
+using InstanceNorm1dOptions = dumbtorch::NnInstanceNorm1dOptions;
+using InstanceNorm2dOptions = dumbtorch::NnInstanceNorm2dOptions;
+using InstanceNorm3dOptions = dumbtorch::NnInstanceNorm3dOptions;
+using GroupNormOptions = dumbtorch::NnGroupNormOptions;
+using RMSNormOptions = dumbtorch::NnRmsNormOptions;
+using LocalResponseNormOptions = dumbtorch::NnLocalResponseNormOptions;
+using LayerNormOptions = dumbtorch::NnLayerNormOptions;
+using DropoutOptions = dumbtorch::NnDropoutOptions;
+using Dropout1dOptions = dumbtorch::NnDropout1dOptions;
+using Dropout2dOptions = dumbtorch::NnDropout2dOptions;
+using Dropout3dOptions = dumbtorch::NnDropout3dOptions;
+using AlphaDropoutOptions = dumbtorch::NnAlphaDropoutOptions;
+using FeatureAlphaDropoutOptions = dumbtorch::NnFeatureAlphaDropoutOptions;
+using EmbeddingOptions = dumbtorch::NnEmbeddingOptions;
+using EmbeddingBagOptions = dumbtorch::NnEmbeddingBagOptions;
+using FlattenOptions = dumbtorch::NnFlattenOptions;
+using CosineSimilarityOptions = dumbtorch::NnCosineSimilarityOptions;
+using PairwiseDistanceOptions = dumbtorch::NnPairwiseDistanceOptions;
+using BilinearOptions = dumbtorch::NnBilinearOptions;
+using ReLUOptions = dumbtorch::NnReluOptions;
+using LeakyReLUOptions = dumbtorch::NnLeakyReluOptions;
+using ELUOptions = dumbtorch::NnEluOptions;
+using SoftplusOptions = dumbtorch::NnSoftplusOptions;
+using GELUOptions = dumbtorch::NnGeluOptions;
+using SiLUOptions = dumbtorch::NnSiluOptions;
+using HardtanhOptions = dumbtorch::NnHardtanhOptions;
+using ReLU6Options = dumbtorch::NnReLu6Options;
+using HardsigmoidOptions = dumbtorch::NnHardsigmoidOptions;
+using HardswishOptions = dumbtorch::NnHardswishOptions;
+using HardshrinkOptions = dumbtorch::NnHardshrinkOptions;
+using SoftshrinkOptions = dumbtorch::NnSoftshrinkOptions;
+using ThresholdOptions = dumbtorch::NnThresholdOptions;
+using SELUOptions = dumbtorch::NnSeluOptions;
+using CELUOptions = dumbtorch::NnCeluOptions;
+using MishOptions = dumbtorch::NnMishOptions;
+using GLUOptions = dumbtorch::NnGluOptions;
+using PReLUOptions = dumbtorch::NnPreluOptions;
+using RReLUOptions = dumbtorch::NnRreluOptions;
+using MultiheadAttentionOptions = dumbtorch::NnMultiheadAttentionOptions;
+using TransformerEncoderLayerOptions = dumbtorch::NnTransformerEncoderLayerOptions;
+using TransformerEncoderOptions = dumbtorch::NnTransformerEncoderOptions;
+using TransformerDecoderLayerOptions = dumbtorch::NnTransformerDecoderLayerOptions;
+using TransformerDecoderOptions = dumbtorch::NnTransformerDecoderOptions;
+using TransformerOptions = dumbtorch::NnTransformerOptions;
+using MSELossOptions = dumbtorch::NnMseLossOptions;
+using L1LossOptions = dumbtorch::NnL1LossOptions;
+using NLLLossOptions = dumbtorch::NnNllLossOptions;
+using CrossEntropyLossOptions = dumbtorch::NnCrossEntropyLossOptions;
+using BCELossOptions = dumbtorch::NnBceLossOptions;
+using BCEWithLogitsLossOptions = dumbtorch::NnBceWithLogitsLossOptions;
+using SmoothL1LossOptions = dumbtorch::NnSmoothL1LossOptions;
+using HuberLossOptions = dumbtorch::NnHuberLossOptions;
+using KLDivLossOptions = dumbtorch::NnKlDivLossOptions;
+using PoissonNLLLossOptions = dumbtorch::NnPoissonNllLossOptions;
+using GaussianNLLLossOptions = dumbtorch::NnGaussianNllLossOptions;
+using SoftMarginLossOptions = dumbtorch::NnSoftMarginLossOptions;
+using HingeEmbeddingLossOptions = dumbtorch::NnHingeEmbeddingLossOptions;
+using MarginRankingLossOptions = dumbtorch::NnMarginRankingLossOptions;
+using CosineEmbeddingLossOptions = dumbtorch::NnCosineEmbeddingLossOptions;
+using TripletMarginLossOptions = dumbtorch::NnTripletMarginLossOptions;
+using MultiMarginLossOptions = dumbtorch::NnMultiMarginLossOptions;
+using MultiLabelMarginLossOptions = dumbtorch::NnMultiLabelMarginLossOptions;
+using MultiLabelSoftMarginLossOptions = dumbtorch::NnMultiLabelSoftMarginLossOptions;
+using CTCLossOptions = dumbtorch::NnCtcLossOptions;
+using MaxPool1dOptions = dumbtorch::NnMaxPool1dOptions;
+using MaxPool2dOptions = dumbtorch::NnMaxPool2dOptions;
+using MaxPool3dOptions = dumbtorch::NnMaxPool3dOptions;
+using MaxUnpool1dOptions = dumbtorch::NnMaxUnpool1dOptions;
+using MaxUnpool2dOptions = dumbtorch::NnMaxUnpool2dOptions;
+using MaxUnpool3dOptions = dumbtorch::NnMaxUnpool3dOptions;
+using FractionalMaxPool2dOptions = dumbtorch::NnFractionalMaxPool2dOptions;
+using FractionalMaxPool3dOptions = dumbtorch::NnFractionalMaxPool3dOptions;
+using AvgPool1dOptions = dumbtorch::NnAvgPool1dOptions;
+using AvgPool2dOptions = dumbtorch::NnAvgPool2dOptions;
+using AvgPool3dOptions = dumbtorch::NnAvgPool3dOptions;
+using LPPool1dOptions = dumbtorch::NnLpPool1dOptions;
+using LPPool2dOptions = dumbtorch::NnLpPool2dOptions;
+using LPPool3dOptions = dumbtorch::NnLpPool3dOptions;
+using UpsampleOptions = dumbtorch::NnUpsampleOptions;
+using UpsamplingNearest2dOptions = dumbtorch::NnUpsamplingNearest2dOptions;
+using UpsamplingBilinear2dOptions = dumbtorch::NnUpsamplingBilinear2dOptions;
+using RNNOptions = dumbtorch::NnRnnOptions;
+using LSTMOptions = dumbtorch::NnLstmOptions;
+using GRUOptions = dumbtorch::NnGruOptions;
+using RNNCellOptions = dumbtorch::NnRnnCellOptions;
+using LSTMCellOptions = dumbtorch::NnLstmCellOptions;
+using GRUCellOptions = dumbtorch::NnGruCellOptions;
+using FoldOptions = dumbtorch::NnFoldOptions;
+using UnfoldOptions = dumbtorch::NnUnfoldOptions;
 }  // namespace nn
 
 namespace models {
@@ -9351,6 +9460,17 @@ inline Optimizer Rprop(const TensorRefs& params, const RpropOptions& opts = {}) 
   return dumbtorch::Optimizer(out);
 }
 
+using SGDOptions = dumbtorch::SgdOptions;
+using AdamOptions = dumbtorch::AdamOptions;
+using AdamWOptions = dumbtorch::AdamwOptions;
+using RMSpropOptions = dumbtorch::RmspropOptions;
+using AdagradOptions = dumbtorch::AdagradOptions;
+using AdadeltaOptions = dumbtorch::AdadeltaOptions;
+using AdamaxOptions = dumbtorch::AdamaxOptions;
+using NAdamOptions = dumbtorch::NadamOptions;
+using RAdamOptions = dumbtorch::RadamOptions;
+using ASGDOptions = dumbtorch::AsgdOptions;
+using RpropOptions = dumbtorch::RpropOptions;
 }  // namespace optim
 
 namespace optim::lr_scheduler {
@@ -13822,6 +13942,7 @@ inline ReadCsvResult read_csv(
   return {Tensor(values), detail::take_strings(names), detail::take_strings(labels)};
 }
 
+using DataLoaderOptions = dumbtorch::DataLoaderOptions;
 }  // namespace utils::data
 
 namespace linalg {

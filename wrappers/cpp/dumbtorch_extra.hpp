@@ -74,7 +74,7 @@ inline Tensor from_dlpack(void* managed) {
 // All elements, row-major, converted to T.
 template <class T>
 std::vector<T> to_vector(const Tensor& tensor) {
-  const Tensor converted = tensor.to(std::nullopt, detail::DTypeOf<T>::value);
+  const Tensor converted = tensor.to(detail::DTypeOf<T>::value);
   // std::vector<bool> has no array inside.
   using Element = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
   std::vector<Element> values(static_cast<size_t>(converted.numel()));
