@@ -157,18 +157,7 @@ def _class(o: Optimizer, optimizers: list[Optimizer]) -> str:
     if not o.kind_of:
         lines += [*_python_row(o), ""]
     lines += ["    def __init__(", "        self,", "        params,"]
-    by_name = {s.name: s for s in o.settings}
-    for name, settings in o.python:
-        if name == "*":
-            lines.append("        *,")
-        elif not settings:
-            lines.append(
-                f"        {name}={False if name in ('capturable', 'differentiable') else None},"
-            )
-        else:
-            values = [_number(by_name[s]) for s in settings]
-            value = values[0] if settings == (name,) else f"({', '.join(values)})"
-            lines.append(f"        {name}={value},")
+    lines += [f"        {argument}," for argument in python_arguments(o)]
     lines.append("    ):")
     given = {name for name, _ in o.python}
     if o.kind_of:
@@ -195,6 +184,23 @@ def _class(o: Optimizer, optimizers: list[Optimizer]) -> str:
         "        }",
     ]
     return "\n".join([*lines, "        super().__init__(params, settings)"]) + "\n"
+
+
+def python_arguments(o: Optimizer) -> list[str]:
+    """Those of the class behind its parameters: ["lr=0.001", "betas=(0.9, 0.999)", "*", "foreach=None"]."""
+    by_name = {s.name: s for s in o.settings}
+    arguments = []
+    for name, settings in o.python:
+        if name == "*":
+            arguments.append(name)
+        elif not settings:
+            value = False if name in ("capturable", "differentiable") else None
+            arguments.append(f"{name}={value}")
+        else:
+            values = [_number(by_name[s]) for s in settings]
+            value = values[0] if settings == (name,) else f"({', '.join(values)})"
+            arguments.append(f"{name}={value}")
+    return arguments
 
 
 def _number(s: Setting) -> str:

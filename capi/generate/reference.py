@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import cabi, places, text
+from . import cabi, places, reference_calls
 from .model import Argument, Function, Layer, Options, Schema
 from .text import GENERATED
 
@@ -41,8 +41,9 @@ _INTRO = [
     "Each entry shows the call as Python, C++ and Lua spell it, with `torch.`, `dt::` or `dt.` in front",
     "of what is no method, and then the function of `dumbtorch.h`. `dt.h` has the same as `T_NAME`, with",
     "defaults. What PyTorch keeps elsewhere is there in Python too: files under `dumbtorch.safetensors`,",
-    "`save` and `load`; the GPU's memory and switches under `cuda` and `backends`. So a call that is",
-    "shown with `dt::` is C++'s and, with `dt.`, Lua's.",
+    "`save` and `load`; the GPU's memory and switches under `cuda` and `backends`. A block that is marked",
+    "`cpp` is C++'s and, with `.` for `::`, Lua's; what has a default comes there in a struct of options, in Lua",
+    "a table: a layer's is named as the layer, `dt::nn::Conv2dOptions`.",
     "",
     "Errors have Python's names. In C and C++ they are codes: `TypeError` is `DT_STATUS_TYPE_ERROR` or",
     "`dt::Status::kTypeError`, and so on; `OSError` is `DT_STATUS_IO`, `NotImplementedError` is",
@@ -83,8 +84,7 @@ def _page(schema: Schema, stem: str, functions: list[Function]) -> str:
 def _entry(schema: Schema, f: Function) -> str:
     layer = schema.layers.get(f.layer)
     args = layer.args if layer else f.args
-    language = "python" if f.namespaces or f.method or layer else "cpp"
-    lines = [f"## {_heading(f)}", "", f.doc, "", f"```{language}", _call(f, layer), "```"]
+    lines = [f"## {_heading(f)}", "", f.doc, "", *_calls(schema, f, layer)]
     lines += ["```c", cabi.prototype(f), "```", ""]
     lines += [_argument(a) for a in args if a.kind.base != "options"]
     lines += [_field(a) for o in _structs(schema, f, layer) for a in o.fields]
@@ -97,38 +97,16 @@ def _entry(schema: Schema, f: Function) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _calls(schema: Schema, f: Function, layer: Layer | None) -> list[str]:
+    shown = reference_calls.blocks(schema, f, layer)
+    return [line for language, call in shown for line in (f"```{language}", call, "```")]
+
+
 def _structs(schema: Schema, f: Function, layer: Layer | None) -> list[Options]:
     """The options that are not a layer's: those are its arguments already."""
     if layer:
         return []
     return [schema.options[a.kind.name] for a in f.args if a.kind.base == "options"]
-
-
-# Where a namespace of the schema is found.
-_PREFIX = {"torch": "", "functional": "nn.functional."}
-
-
-def _call(f: Function, layer: Layer | None) -> str:
-    """The call as Python, C++ and Lua spell it; with C++'s namespace if Python has another name."""
-    args = layer.args if layer else f.args
-    name = f.torch_name
-    if f.namespaces:
-        name = _PREFIX.get(f.namespaces[0], f.namespaces[0] + ".") + name
-    elif f.method and not layer:
-        owner = args[0].name if f.method == "tensor" else f.method
-        name, args = f"{owner}.{f.method_name}", args[1:]
-    elif not layer:
-        name = f"dt::{name}"
-    parts = []
-    for a in args:
-        if a.keyword_only and "*" not in parts:
-            parts.append("*")
-        parts.append(a.name + (f"={_default(a)}" if a.has_default else ""))
-    return text.call(f"{name}(", parts, ")")
-
-
-def _default(a: Argument) -> str:
-    return f'"{a.default}"' if a.kind.base in ("enum", "str") and a.default else repr(a.default)
 
 
 def _argument(a: Argument) -> str:
@@ -137,7 +115,7 @@ def _argument(a: Argument) -> str:
 
 
 def _field(a: Argument) -> str:
-    return f"- `{a.name}` ({_kind(a)}, default {_default(a)}): {a.doc}"
+    return f"- `{a.name}` ({_kind(a)}, default {reference_calls.default(a)}): {a.doc}"
 
 
 def _kind(a: Argument) -> str:
