@@ -215,11 +215,13 @@ std::string place_of(const Activities& all, const Activity& a) {
 // Who took what until the most was in use on a device.
 std::string memory_until(const Activities& all, const Activity& peak, int64_t row_limit) {
   ActivitySums takers;
+  int64_t before = peak.allocated;
   for (const Activity& a : all) {
     if (a.kind != ActivityKind::kOp || a.device != peak.device || a.end > peak.end) continue;
     double* const n = takers.of(a, place_of(all, a)).number;
     n[kSelfMemory] += double(a.self_memory);
     n[kCount] += 1;
+    before -= a.self_memory;
   }
   std::vector<ActivitySum>& rows = takers.rows;
   sort(rows, kSelfMemory);
@@ -234,6 +236,9 @@ std::string memory_until(const Activities& all, const Activity& peak, int64_t ro
              format("%*s%*.0f\n", kWidth, memory_text(row.number[kSelfMemory]).c_str(), kWidth,
                     row.number[kCount]);
   }
+  if (before > 0)
+    lines +=
+        name_cell("(in use before)") + format("%*s\n", kWidth, memory_text(double(before)).c_str());
   return lines + rule(head.size());
 }
 

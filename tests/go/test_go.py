@@ -24,3 +24,14 @@ def test_go(folder, command):
     strictly = {"GODEBUG": "cgocheck=2"} | FAKE_DEVICES | LINKED
     printed = run(*command.split(), at=ROOT / folder, **strictly)
     assert command != "gofmt -l ." or not printed
+
+
+def test_the_pages_program(tmp_path):
+    page = (ROOT / "docs" / "go.md").read_text()
+    (tmp_path / "main.go").write_text(page.split("```go\n")[1].split("```")[0])
+    run(*"go mod init program".split(), at=tmp_path)
+    there = f"dumbtorch={ROOT}/wrappers/go"
+    run(*"go mod edit -require dumbtorch@v0.0.0 -replace".split(), there, at=tmp_path)
+    printed = run(*"go run .".split(), at=tmp_path, **LINKED)
+    assert printed.endswith("cannot be multiplied (2x3 and 2x3)\n")
+    assert not run(*"gofmt -l .".split(), at=tmp_path)

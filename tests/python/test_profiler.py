@@ -77,7 +77,7 @@ def test_shapes():
 
 
 def test_memory():
-    kept = []
+    kept = [dt.ones(8)]
     before = dt.memory_stats("cpu")[0]
     with profile(profile_memory=True) as prof:
         with record_function("kept"):
@@ -94,6 +94,7 @@ def test_memory():
     assert after - before >= 4 << 20
     summary = prof.memory_summary()
     assert summary.startswith("cpu: ") and "at most, after kept / exp" in summary
+    assert "\n(in use before) " in summary
     with profile() as prof:
         pass
     with pytest.raises(RuntimeError, match="did not look at memory"):
