@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from . import expr, text
-from .model import Optimizer, Schema, Setting, State
+from . import expr, python_layers, text
+from .model import Argument, Kind, Optimizer, Schema, Setting, State
 from .text import GENERATED
 
 
@@ -153,7 +153,11 @@ def python(optimizers: list[Optimizer]) -> str:
 
 
 def _class(o: Optimizer, optimizers: list[Optimizer]) -> str:
-    lines = [f"class {o.name}({o.kind_of or 'Optimizer'}):", f'    """{o.doc}"""', ""]
+    lines = [
+        f"class {o.name}({o.kind_of or 'Optimizer'}):",
+        *python_layers.indented(_documentation(o)),
+        "",
+    ]
     if not o.kind_of:
         lines += [*_python_row(o), ""]
     lines += ["    def __init__(", "        self,", "        params,"]
@@ -184,6 +188,26 @@ def _class(o: Optimizer, optimizers: list[Optimizer]) -> str:
         "        }",
     ]
     return "\n".join([*lines, "        super().__init__(params, settings)"]) + "\n"
+
+
+def _documentation(o: Optimizer) -> list[str]:
+    """The class's, with what PyTorch puts together put together: `betas` are beta1 and beta2."""
+    docs = {s.name: s.doc for s in o.settings}
+    texts = {
+        "params": "The parameters to optimize, or dicts of groups of them with settings of their own."
+    }
+    for name, settings in o.python:
+        first, *rest = [docs[s] for s in settings] or [""]
+        texts[name] = "; ".join([first.removesuffix("."), *(d[0].lower() + d[1:] for d in rest)])
+    choices = [name for name, settings in o.python if not settings]
+    texts = {name: doc for name, doc in texts.items() if name not in choices}
+    own = ("*", "differentiable")
+    texts[", ".join(c for c in choices if c not in own)] = (
+        "PyTorch's choices of an implementation; here is one"
+    )
+    texts |= {"differentiable": "Refused, if it is true"} if "differentiable" in choices else {}
+    args = tuple(Argument(name, Kind("f64"), doc) for name, doc in texts.items())
+    return python_layers.documented(o.doc, args, {})
 
 
 def python_arguments(o: Optimizer) -> list[str]:

@@ -1,6 +1,7 @@
 """Optimizers and schedules: the same steps as PyTorch's."""
 
 import copy
+import inspect
 import math
 import os
 import re
@@ -9,6 +10,7 @@ import sys
 import dumbtorch as dt
 import pytest
 from dumbtorch import _ops
+from dumbtorch.optim import optimizers
 from meanings import class_of
 from optimizer_rows import SCHEDULES, SETTINGS
 
@@ -581,3 +583,11 @@ def test_hooks_of_the_state(both):
 
     ours, theirs = both(run)
     assert ours == theirs
+
+
+@pytest.mark.parametrize("kind", [getattr(dt.optim, name) for name in optimizers.__all__])
+def test_each_argument_is_explained(kind):
+    explained = kind.__doc__.partition("Args:")[2]
+    assert all(
+        re.search(rf"\b{name}\b.*:", explained) for name in inspect.signature(kind).parameters
+    )

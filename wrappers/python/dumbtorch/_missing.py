@@ -1,6 +1,8 @@
-"""What is said of a name that is not here: why, if there is a reason, and where the list of names is."""
+"""What is said of a name that is not here: why, if there is a reason, or which name is like it."""
 
 from __future__ import annotations
+
+import sys
 
 OF_WRITERS = """
     add_audio add_custom_scalars add_custom_scalars_marginchart add_custom_scalars_multilinechart add_embedding
@@ -56,9 +58,16 @@ _OF_TENSORS = """
 
 
 def sentence(said: str, name: str) -> str:
-    """`said`, with the reason and the place of the list."""
-    reason = f": {_REASON_OF[name]}" if name in _REASON_OF else ""
-    return f"{said}{reason}; docs/coverage.md lists which of PyTorch's names are here"
+    """`said`, with the reason."""
+    return f"{said}: {_REASON_OF[name]}" if name in _REASON_OF else said
+
+
+def _alike(module: str, name: str) -> str:
+    """A name of the module that may have been meant."""
+    from difflib import get_close_matches
+
+    shown = [n for n in dir(sys.modules[module]) if not n.startswith("_")]
+    return next(iter(get_close_matches(name, shown, 1, 0.75)), "")
 
 
 def getattr_of(module: str):
@@ -66,7 +75,14 @@ def getattr_of(module: str):
 
     def __getattr__(name: str):
         said = f"module {module!r} has no attribute {name!r}"
-        raise AttributeError(said if name.startswith("__") else sentence(said, name))
+        if name.startswith("_"):
+            raise AttributeError(said)
+        if name in _REASON_OF:
+            raise AttributeError(sentence(said, name))
+        if alike := _alike(module, name):
+            # With `name` and without the module Python, which looks at short modules only, adds no guess of its own.
+            raise AttributeError(f"{said}; did you mean {alike!r}?", name=name)
+        raise AttributeError(f"{said}; dir({module}) lists those that are there")
 
     return __getattr__
 

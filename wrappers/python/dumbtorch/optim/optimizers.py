@@ -9,7 +9,20 @@ __all__ = ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "
 
 
 class SGD(Optimizer):
-    """Stochastic gradient descent with momentum, as torch.optim.SGD."""
+    """Stochastic gradient descent with momentum, as torch.optim.SGD.
+
+    Args:
+        params: The parameters to optimize, or dicts of groups of them with settings of
+            their own.
+        lr: Learning rate.
+        momentum: Factor of the velocity that is kept.
+        dampening: How much of a new gradient is left out of the velocity.
+        weight_decay: Factor of the L2 penalty.
+        nesterov: Nesterov's momentum.
+        maximize: Go up the gradient instead of down.
+        foreach, fused: PyTorch's choices of an implementation; here is one.
+        differentiable: Refused, if it is true.
+    """
 
     _row = Row(
         "sgd",
@@ -71,7 +84,22 @@ class SGD(Optimizer):
 
 
 class Adam(Optimizer):
-    """Adam (arXiv 1412.6980), as torch.optim.Adam."""
+    """Adam (arXiv 1412.6980), as torch.optim.Adam.
+
+    Args:
+        params: The parameters to optimize, or dicts of groups of them with settings of
+            their own.
+        lr: Learning rate.
+        betas: Decay of the mean of the gradient; decay of the mean of its square.
+        eps: Added to a denominator.
+        weight_decay: Factor of the L2 penalty.
+        amsgrad: Divide by the largest mean square so far (arXiv 1904.09237).
+        maximize: Go up the gradient instead of down.
+        decoupled_weight_decay: Shrink the parameters instead of adding to the gradients
+            (arXiv 1711.05101).
+        foreach, capturable, fused: PyTorch's choices of an implementation; here is one.
+        differentiable: Refused, if it is true.
+    """
 
     _row = Row(
         "adam",
@@ -148,7 +176,20 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam with decoupled weight decay (arXiv 1711.05101), as torch.optim.AdamW."""
+    """Adam with decoupled weight decay (arXiv 1711.05101), as torch.optim.AdamW.
+
+    Args:
+        params: The parameters to optimize, or dicts of groups of them with settings of
+            their own.
+        lr: Learning rate.
+        betas: Decay of the mean of the gradient; decay of the mean of its square.
+        eps: Added to a denominator.
+        weight_decay: Factor of the decoupled decay.
+        amsgrad: Divide by the largest mean square so far (arXiv 1904.09237).
+        maximize: Go up the gradient instead of down.
+        foreach, capturable, fused: PyTorch's choices of an implementation; here is one.
+        differentiable: Refused, if it is true.
+    """
 
     def __init__(
         self,
@@ -188,7 +229,21 @@ class AdamW(Adam):
 
 
 class RMSprop(Optimizer):
-    """RMSprop (Hinton's lecture 6e; centered: arXiv 1308.0850), as torch.optim.RMSprop."""
+    """RMSprop (Hinton's lecture 6e; centered: arXiv 1308.0850), as torch.optim.RMSprop.
+
+    Args:
+        params: The parameters to optimize, or dicts of groups of them with settings of
+            their own.
+        lr: Learning rate.
+        alpha: Decay of the mean of the squared gradient.
+        eps: Added to a denominator.
+        weight_decay: Factor of the L2 penalty.
+        momentum: Factor of the velocity that is kept.
+        centered: Divide by an estimate of the gradient's variance instead of its square.
+        maximize: Go up the gradient instead of down.
+        capturable, foreach: PyTorch's choices of an implementation; here is one.
+        differentiable: Refused, if it is true.
+    """
 
     _row = Row(
         "rmsprop",
@@ -260,7 +315,20 @@ class RMSprop(Optimizer):
 
 
 class Adagrad(Optimizer):
-    """Adagrad (JMLR 12, 2121), as torch.optim.Adagrad."""
+    """Adagrad (JMLR 12, 2121), as torch.optim.Adagrad.
+
+    Args:
+        params: The parameters to optimize, or dicts of groups of them with settings of
+            their own.
+        lr: Learning rate.
+        lr_decay: How fast the learning rate falls.
+        weight_decay: Factor of the L2 penalty.
+        initial_accumulator_value: What the sums of squares begin with.
+        eps: Added to a denominator.
+        maximize: Go up the gradient instead of down.
+        foreach, fused: PyTorch's choices of an implementation; here is one.
+        differentiable: Refused, if it is true.
+    """
 
     _row = Row(
         "adagrad",
@@ -326,7 +394,19 @@ class Adagrad(Optimizer):
 
 
 class Adadelta(Optimizer):
-    """Adadelta (arXiv 1212.5701), as torch.optim.Adadelta."""
+    """Adadelta (arXiv 1212.5701), as torch.optim.Adadelta.
+
+    Args:
+        params: The parameters to optimize, or dicts of groups of them with settings of
+            their own.
+        lr: Learning rate.
+        rho: Decay of the means of squares.
+        eps: Added to a denominator.
+        weight_decay: Factor of the L2 penalty.
+        maximize: Go up the gradient instead of down.
+        foreach, capturable: PyTorch's choices of an implementation; here is one.
+        differentiable: Refused, if it is true.
+    """
 
     _row = Row(
         "adadelta",
@@ -389,7 +469,19 @@ class Adadelta(Optimizer):
 
 
 class Adamax(Optimizer):
-    """Adamax, Adam by the largest gradient (arXiv 1412.6980), as torch.optim.Adamax."""
+    """Adamax, Adam by the largest gradient (arXiv 1412.6980), as torch.optim.Adamax.
+
+    Args:
+        params: The parameters to optimize, or dicts of groups of them with settings of
+            their own.
+        lr: Learning rate.
+        betas: Decay of the mean of the gradient; decay of the gradient's largest size.
+        eps: Added to a denominator.
+        weight_decay: Factor of the L2 penalty.
+        maximize: Go up the gradient instead of down.
+        foreach, capturable: PyTorch's choices of an implementation; here is one.
+        differentiable: Refused, if it is true.
+    """
 
     _row = Row(
         "adamax",
@@ -456,7 +548,22 @@ class Adamax(Optimizer):
 
 
 class NAdam(Optimizer):
-    """Adam with Nesterov's momentum (Dozat 2016), as torch.optim.NAdam."""
+    """Adam with Nesterov's momentum (Dozat 2016), as torch.optim.NAdam.
+
+    Args:
+        params: The parameters to optimize, or dicts of groups of them with settings of
+            their own.
+        lr: Learning rate.
+        betas: Decay of the mean of the gradient; decay of the mean of its square.
+        eps: Added to a denominator.
+        weight_decay: Factor of the L2 penalty.
+        momentum_decay: How fast the momentum grows to beta1.
+        decoupled_weight_decay: Shrink the parameters instead of adding to the gradients
+            (arXiv 1711.05101).
+        maximize: Go up the gradient instead of down.
+        foreach, capturable: PyTorch's choices of an implementation; here is one.
+        differentiable: Refused, if it is true.
+    """
 
     _row = Row(
         "nadam",
@@ -533,7 +640,21 @@ class NAdam(Optimizer):
 
 
 class RAdam(Optimizer):
-    """Rectified Adam (arXiv 1908.03265), as torch.optim.RAdam."""
+    """Rectified Adam (arXiv 1908.03265), as torch.optim.RAdam.
+
+    Args:
+        params: The parameters to optimize, or dicts of groups of them with settings of
+            their own.
+        lr: Learning rate.
+        betas: Decay of the mean of the gradient; decay of the mean of its square.
+        eps: Added to a denominator.
+        weight_decay: Factor of the L2 penalty.
+        decoupled_weight_decay: Shrink the parameters instead of adding to the gradients
+            (arXiv 1711.05101).
+        maximize: Go up the gradient instead of down.
+        foreach, capturable: PyTorch's choices of an implementation; here is one.
+        differentiable: Refused, if it is true.
+    """
 
     _row = Row(
         "radam",
@@ -603,7 +724,21 @@ class RAdam(Optimizer):
 
 
 class ASGD(Optimizer):
-    """Averaged stochastic gradient descent (SIAM J. Control Optim. 30, 838), as torch.optim.ASGD."""
+    """Averaged stochastic gradient descent (SIAM J. Control Optim. 30, 838), as
+    torch.optim.ASGD.
+
+    Args:
+        params: The parameters to optimize, or dicts of groups of them with settings of
+            their own.
+        lr: Learning rate.
+        lambd: Decay of the parameters.
+        alpha: Power with which the learning rate falls.
+        t0: The step at which averaging begins.
+        weight_decay: Factor of the L2 penalty.
+        maximize: Go up the gradient instead of down.
+        foreach, capturable: PyTorch's choices of an implementation; here is one.
+        differentiable: Refused, if it is true.
+    """
 
     _row = Row(
         "asgd",
@@ -666,7 +801,19 @@ class ASGD(Optimizer):
 
 
 class Rprop(Optimizer):
-    """Resilient backpropagation (IEEE ICNN 1993), as torch.optim.Rprop."""
+    """Resilient backpropagation (IEEE ICNN 1993), as torch.optim.Rprop.
+
+    Args:
+        params: The parameters to optimize, or dicts of groups of them with settings of
+            their own.
+        lr: Learning rate.
+        etas: What a step size is multiplied by when the gradient has changed its sign; what
+            it is multiplied by when it has not.
+        step_sizes: The smallest step size; the largest step size.
+        maximize: Go up the gradient instead of down.
+        capturable, foreach: PyTorch's choices of an implementation; here is one.
+        differentiable: Refused, if it is true.
+    """
 
     _row = Row(
         "rprop",
