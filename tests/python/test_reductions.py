@@ -117,7 +117,7 @@ def test_rows_of_squares():
 @pytest.mark.parametrize("dtype, last", [("float32", 1e-6), ("float64", 1e-15)])
 @pytest.mark.parametrize("n", [511, 512, 1023, 1024, 1025, 1033, 2047, 2048, 5000, 20000])
 def test_a_long_row_has_one_sum(n, dtype, last):
-    """Rows of 4 KB and more that are far away are added up four at a time: each as if it were alone, down to the last bit."""
+    """Rows of 4 KB and more that are far away are added up four at a time: each as if alone, to the last bit."""
     drawn = np.random.default_rng(n).standard_normal((7, n + 1)).astype(dtype)
     x = dt.tensor(drawn)
     for rows, exact in ((x, drawn), (x[:, 1:], drawn[:, 1:])):

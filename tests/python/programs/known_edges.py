@@ -391,8 +391,13 @@ def _(c: Case) -> bool:
     weighs = re.search(r"\bcov\(.*weights=", c.statement) is not None
     if not weighs or c.aspect not in ("values", "version"):
         return False
-    observed = c.named(c.statement.partition(" = ")[2])[:1]
-    return any(x.shape[-1:].numel() == 1 and share_memory(x, c.theirs) for x in observed)
+    name = re.search(r"\bx\d+", c.statement.partition(" = ")[2])[0]
+    if (
+        name not in c.tensors
+    ):  # a view of a leaf, at which PyTorch lets nobody look since it was written
+        return not c.grad_enabled
+    observed = c.tensors[name]
+    return observed.shape[-1:].numel() == 1 and share_memory(observed, c.theirs)
 
 
 # What was added before PyTorch found that it cannot divide.

@@ -86,6 +86,15 @@ x2, x3 = t.unique_consecutive(x1, False, True, 0)
 x1 = t.arange(2).reshape((1, 1, 1, 2)).permute((0, 3, 1, 2))
 x2 = t.nn.functional.max_pool3d_with_indices(x1, 1)
 """,
+    "a flag by position beside another by name": """
+x1 = t.tensor([[[0.0]]], requires_grad=True)
+x2 = t.unique_consecutive(x1, True, return_counts=False, dim=0)
+""",
+    "an exponent with other strides of size 1": """
+x1 = t.tensor([[[0.0, 0.0]]]).permute((2, 0, 1))
+x2 = t.tensor([[[0], [0]]])
+x3 = x2.ldexp(x1)
+""",
 }
 
 

@@ -34,6 +34,13 @@ x5, x6 = x4.max(0)
 x4.detach_()
 x5.backward(create_graph=True)
 """,
+    "a weighted observation in a view of a leaf": """
+x1 = t.tensor([[0.5]], requires_grad=True)
+with t.no_grad():
+    x2 = t.transpose(x1, 0, 0)
+    x3 = t.tensor([0.5])
+    x4 = x2.cov(aweights=x3)
+""",
 }
 
 
