@@ -16,11 +16,12 @@ from .known_saved import KEEPS, reported
 from .tensors import largest
 
 
-# What is left of gradients that cancel: those of two elements do but for what eps makes of them.
+# What is left of gradients that cancel: those of two elements do but for what eps makes of them, and those of squares.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
     pairs = any(normalises_pairs(n) for x in c.derived for n in graph_of(x))
-    return c.aspect == "values" and pairs and may_be_rounding(c)
+    again = "create_graph=True" in c.history and c.derives("NativeGroupNorm", "NativeLayerNorm")
+    return c.aspect == "values" and (pairs or again) and may_be_rounding(c)
 
 
 def normalises_pairs(node: Node) -> bool:

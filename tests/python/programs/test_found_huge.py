@@ -160,6 +160,14 @@ x4 = t.addcmul(x1[1:], x2[1:], x2[1:], value=-2, out=t.zeros(3))
 x5 = x1.double()
 x5.addcmul_(x2.double() * 1e200, x2.abs().double(), value=2)
 """,
+    "a power of what squares leave of a norm's gradient": """
+x1 = t.tensor([[-2.0]])
+x2 = t.tensor([[0.0, 0.5]], requires_grad=True)
+x3 = t.nn.functional.group_norm(x2, 1)
+x4, = t.autograd.grad(x3.square().sum(), x2, create_graph=True)
+x5 = x4 ** x1
+x5.sum().backward()
+""",
 }
 
 
