@@ -51,7 +51,9 @@ bool device_is_available(Device device) {
 }
 
 void set_threads(int64_t n) {
-  DT_CHECK(n > 0 && n <= INT16_MAX, kRuntimeError, "set_num_threads expects a positive integer");
+  DT_CHECK(n > 0, kRuntimeError, "set_num_threads expects a positive integer");
+  DT_CHECK(n <= INT16_MAX, kRuntimeError, "set_num_threads expects at most ", INT16_MAX,
+           " threads, got ", n);
   set_num_threads(static_cast<int>(n));
 }
 

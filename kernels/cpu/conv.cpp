@@ -23,11 +23,12 @@ ConvShape conv_shape(const Call& call, const dt_view& x, const dt_view& y, const
 }
 
 template <class T>
-Correlation<T> describe_forward(const calls::Conv2d& call) {
+__attribute__((noinline)) Correlation<T> describe_forward(const calls::Conv2d& call) {
   const dt_view &y = call.y, &x = call.x, &w = call.weight;
   const ConvShape shape = conv_shape(call, x, y, w);
   Correlation<T> k = {};
-  k.rows = forward_axis(shape.rows), k.cols = forward_axis(shape.cols);
+  k.rows = without_idle_taps(forward_axis(shape.rows));
+  k.cols = without_idle_taps(forward_axis(shape.cols));
   k.groups = shape.groups, k.in_channels = w.sizes[1], k.out_channels = w.sizes[0] / shape.groups;
   k.x = images<const T>(x), k.y = images<T>(y);
   k.weights = {data<const T>(w), k.out_channels * w.strides[0],
@@ -48,7 +49,8 @@ __attribute__((noinline)) Correlation<T> describe_backward(const calls::Conv2dBa
   const dt_view &gx = call.gx, &g = call.g, &w = call.weight;
   const ConvShape shape = conv_shape(call, gx, g, w);
   Correlation<T> k = {};
-  k.rows = backward_axis(shape.rows, row_phase), k.cols = backward_axis(shape.cols, col_phase);
+  k.rows = without_idle_taps(backward_axis(shape.rows, row_phase));
+  k.cols = without_idle_taps(backward_axis(shape.cols, col_phase));
   k.groups = shape.groups, k.in_channels = w.sizes[0] / shape.groups, k.out_channels = w.sizes[1];
   k.x = cpu::images<const T>(g), k.y = cpu::images<T>(gx);
   k.x.data = k.x.at(first, 0, 0, 0), k.y.data = k.y.at(first, 0, 0, 0);
@@ -60,7 +62,8 @@ __attribute__((noinline)) Correlation<T> describe_backward(const calls::Conv2dBa
 }
 
 template <class T>
-WeightGradient<T> describe_weight(const calls::Conv2dBackwardWeight& call) {
+__attribute__((noinline)) WeightGradient<T> describe_weight(
+    const calls::Conv2dBackwardWeight& call) {
   const dt_view &gw = call.gweight, &g = call.g, &x = call.x;
   const ConvShape shape = conv_shape(call, x, g, gw);
   WeightGradient<T> k = {};
@@ -71,6 +74,15 @@ WeightGradient<T> describe_weight(const calls::Conv2dBackwardWeight& call) {
     k.gb = data<T>(*call.gbias);
     k.gb_step = call.gbias->strides[0];
   }
+  return k;
+}
+
+// Of the taps that reach an input; the gradients of the others are 0.
+template <class T>
+__attribute__((noinline)) WeightGradient<T> without_idle_taps(WeightGradient<T> k) {
+  k.rows = without_idle_taps(k.rows), k.cols = without_idle_taps(k.cols);
+  k.gw.data = k.gw.at(0, 0, k.rows.tap_first, k.cols.tap_first);
+  k.gw.h = k.rows.taps, k.gw.w = k.cols.taps;
   return k;
 }
 
@@ -224,7 +236,7 @@ struct BackwardInput {
 
 // Without images or positions the gradient of a weight is an empty sum.
 template <class T>
-void clear_gradient(const WeightGradient<T>& k) {
+__attribute__((noinline)) void clear_gradient(const WeightGradient<T>& k) {
   for (int64_t o = 0; o < k.gw.n; ++o) {
     for (int64_t c = 0; c < k.gw.c; ++c) {
       for (int64_t r = 0; r < k.gw.h; ++r) {
@@ -241,8 +253,9 @@ struct BackwardWeight {
     return k.g.n == 0 || k.g.h == 0 || k.g.w == 0 || k.out_channels == 0;
   }
   static int64_t workspace(const dt_stream* stream, const calls::Conv2dBackwardWeight& call) {
-    const WeightGradient<T> k = describe_weight<T>(call);
-    if (is_empty(k)) return 0;
+    const WeightGradient<T> all = describe_weight<T>(call);
+    if (is_empty(all)) return 0;
+    const WeightGradient<T> k = without_idle_taps(all);
     switch (way_of(k)) {
       case Way::kProduct:
         return gemm_workspace(stream, pointwise_gemm(k));
@@ -257,8 +270,10 @@ struct BackwardWeight {
     }
   }
   static void run(const dt_stream* stream, const calls::Conv2dBackwardWeight& call) {
-    const WeightGradient<T> k = describe_weight<T>(call);
-    if (is_empty(k)) return clear_gradient(k);
+    const WeightGradient<T> all = describe_weight<T>(call);
+    if (is_empty(all)) return clear_gradient(all);
+    const WeightGradient<T> k = without_idle_taps(all);
+    if (k.gw.h * k.gw.w != all.gw.h * all.gw.w) clear_gradient(all);
     const Workspace workspace(call.workspace);
     switch (way_of(k)) {
       case Way::kProduct:

@@ -87,5 +87,22 @@ inline ConvAxis backward_axis(const ConvDim& d, int64_t phase) {
   return axis;
 }
 
+// Without the taps at either end that reach no input from any output, but for one: what is between
+// the taps of a wide dilation would not fit into any memory.
+__attribute__((noinline)) inline ConvAxis without_idle_taps(ConvAxis axis) {
+  const int64_t last = (axis.out_count - 1) * axis.in_step;
+  const auto is_idle = [&](int64_t tap) {
+    const int64_t shift = axis.shift(tap);
+    return shift + last < 0 || shift >= axis.in_size;
+  };
+  while (axis.taps > 1 && is_idle(axis.taps - 1)) --axis.taps;
+  while (axis.taps > 1 && is_idle(0)) {
+    --axis.taps;
+    axis.tap_first += axis.tap_step;
+    axis.shift_first += axis.shift_step;
+  }
+  return axis;
+}
+
 }  // namespace
 }  // namespace dt::cpu

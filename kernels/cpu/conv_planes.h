@@ -244,7 +244,7 @@ void plane_part(const Correlation<T>* phases, int64_t n, int64_t c, int64_t begi
 }
 
 // A small plane with zeros around it, so that all rows see all taps, and read whole vectors: the
-// ends would be most of its time.
+// ends would be most of its time. Of more rows than kMostRows they are not.
 template <class T>
 struct PaddedPlane {
   static constexpr int64_t kMost = 8192 / sizeof(T), kMostRows = 8;
@@ -262,7 +262,8 @@ struct PaddedPlane {
 
   bool is_worth_it() const {
     return k.rows.out_step == 1 && k.cols.out_step == 1 && k.cols.taps > 1 &&
-           k.rows.in_size <= kMostRows && k.cols.out_count <= kLanes<T> && height * width <= kMost;
+           k.rows.in_size <= kMostRows && k.cols.out_count <= kLanes<T> && height <= kMost &&
+           width <= kMost / height;
   }
   // The same correlation of a plane that lies there.
   Correlation<T> inside(const T* plane) const {

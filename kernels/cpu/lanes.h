@@ -410,15 +410,16 @@ inline void reduce_group(T* into, int64_t rows, const Row& row) {
   for (int64_t k = 0; k < rows; ++k) into[k] = reduce_lanes<Op, T>(left[k]);
 }
 
-// into[r] = what n contiguous elements of row r come to. Rows that are far away, in memory and in
-// no cache, are asked for ahead; of near ones that would disturb what the processor foresees.
+// into[r] = what n contiguous elements of row r come to. asks_ahead: the beginnings of later rows
+// are asked for, which helps where they are in memory; in a cache it disturbs what the processor
+// foresees.
 template <class Op, class From, class Transform = Unchanged, class T = typename Op::Value>
 inline void reduce_spans(T* into, const From* x, int64_t row_stride, int64_t rows, int64_t n,
-                         bool is_far, const Transform& transform = Transform()) {
+                         bool asks_ahead, const Transform& transform = Transform()) {
   constexpr int64_t kWidth = kVectorBytes / sizeof(T);
   for (int64_t r = 0; r < rows; r += kWidth) {
     reduce_group<Op>(into + r, min(kWidth, rows - r), [=](int64_t k) {
-      if (is_far) __builtin_prefetch(x + (r + k + 2 * kWidth) * row_stride);
+      if (asks_ahead) __builtin_prefetch(x + (r + k + 2 * kWidth) * row_stride);
       return reduce_span_to_vector<Op>(x + (r + k) * row_stride, n, transform);
     });
   }

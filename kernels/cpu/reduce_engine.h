@@ -164,7 +164,7 @@ class ReduceEngine {
         y_(on.y),
         job_(job),
         plan_(make_plan(on.x, on.y, nullptr, sizeof(T), Op::kParts == 1)),
-        is_far_(plan_.work() * bytes_of(x_.dtype) > kCacheBytes),
+        is_far_(plan_.elements_in_memory() * bytes_of(x_.dtype) > kCacheBytes),
         is_native_(holds<T>(x_.dtype) && job.map == Map::kNone),
         squares_floats_(squares<float>()),
         squares_doubles_(squares<double>()),

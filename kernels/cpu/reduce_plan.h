@@ -21,6 +21,12 @@ struct Axes {
     for (int d = 0; d < n; ++d) product *= axis[d].size;
     return product;
   }
+  // Of the input's elements, which some axes repeat.
+  __attribute__((noinline)) int64_t distinct() const {
+    int64_t product = 1;
+    for (int d = 0; d < n; ++d) product *= axis[d].x == 0 ? 1 : axis[d].size;
+    return product;
+  }
   const Axis& inner() const { return axis[n - 1]; }
 };
 
@@ -111,6 +117,8 @@ struct ReducePlan {
   int64_t chunks, chunk_length;
 
   int64_t work() const { return outputs * length; }
+  // Repeated ones are there once.
+  int64_t elements_in_memory() const { return kept.distinct() * reduced.distinct(); }
   int64_t leaf_rows() const { return kLeafRows * fold; }
   // Whether an output's elements are one run, which is reduced at once.
   bool has_short_rows() const { return reduced.n == 1 && length <= kTile; }

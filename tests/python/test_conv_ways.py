@@ -115,3 +115,26 @@ def test_weights_of_a_kernel_of_one_element(case, cut, torch):
             assert np.abs(alone - want).max() <= tolerance * np.abs(want).max()
     finally:
         dt.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("stride", [1, 3])
+@pytest.mark.parametrize("apart", [7, 10_000, 1_000_000_000])
+@pytest.mark.parametrize("groups", [1, 4])
+def test_taps_that_reach_no_pixel(groups, apart, stride, last, torch):
+    """They are as far apart as the padding is wide: one of each direction meets the image, or some of small ones."""
+
+    def gradients(t):
+        rng = np.random.default_rng(5)
+        tensor = lambda *sizes: t.tensor(rng.standard_normal(sizes), requires_grad=True)  # noqa: E731
+        x, weight, bias = tensor(2, 4, 5, 6), tensor(8, 4 // groups, 3, 5), tensor(8)
+        laid = x.contiguous(memory_format=t.channels_last) if last else x
+        padding = (apart, 2 * apart)
+        y = t.nn.functional.conv2d(laid, weight, bias, stride, padding, apart, groups)
+        g = t.arange(y.numel(), dtype=t.float64).reshape(y.shape) % 7 - 3
+        return [y, *t.autograd.grad(y, (x, weight, bias), g)]
+
+    for ours, theirs in zip(gradients(dt), gradients(torch), strict=True):
+        ours, theirs = (z.detach().numpy() for z in (ours, theirs))
+        assert ours.shape == theirs.shape
+        assert np.abs(ours - theirs).max() <= 1e-12 * np.abs(theirs).max()
