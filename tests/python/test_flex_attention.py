@@ -57,6 +57,21 @@ def test_masks(name, same):
     same((*ours_[:3], *lines, *ours_[4:]), theirs_)
 
 
+@pytest.mark.parametrize("batches", [(2, 1, None), (1, 2, None), (2, 1, 1), (1, 2, 2)])
+def test_batches_that_differ_are_refused(batches):
+    of_query, of_key, of_mask = batches
+    sentences = []
+    for t, flex in BOTH:
+        q, k = t.ones(of_query, 1, 4, 2), t.ones(of_key, 1, 4, 2)
+        mask = None
+        if of_mask is not None:
+            mask = flex.create_block_mask(flex.noop_mask, of_mask, 1, 4, 4, device="cpu")
+        with pytest.raises(ValueError, match="the same batch size") as caught:
+            flex.flex_attention(q, k, k, block_mask=mask)
+        sentences.append(str(caught.value))
+    assert sentences[0] == sentences[1]
+
+
 def test_corners_of_masks():
     """PyTorch's are right of causal masks alone."""
     for mod in masks(dt, ours).values():

@@ -121,9 +121,10 @@ def _ordered(blocks) -> tuple:
     return counts, _ops.to(order, dtype=int32)
 
 
-def _dense(counts, order, columns: int):
+def _dense(counts, order):
     """The blocks that are set, 1 or 0."""
-    places = _ops.arange(0, order.shape[-1], device=order.device)
+    columns = order.shape[-1]
+    places = _ops.arange(0, columns, device=order.device)
     is_set = places < _ops.unsqueeze(counts, -1)
     beyond = _ops.where(is_set, order, columns).long()  # which is cut off again
     blocks = _ops.zeros((*order.shape[:-1], columns + 1), dtype=int32, device=order.device)
@@ -131,7 +132,7 @@ def _dense(counts, order, columns: int):
 
 
 def _transposed(counts, order) -> tuple:
-    return _ordered(_ops.transpose(_dense(counts, order, order.shape[-1]), -2, -1))
+    return _ordered(_ops.transpose(_dense(counts, order), -2, -1))
 
 
 _TENSORS = ("kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices", "q_num_blocks", "q_indices",
@@ -204,15 +205,12 @@ class BlockMask:
             blocks += self.full_kv_num_blocks.sum().item()
         return 100 * (1 - blocks * self.BLOCK_SIZE[0] * self.BLOCK_SIZE[1] / self.numel())
 
-    def _blocks(self, counts, order):
-        return _dense(counts, order, order.shape[-1])
-
     def to_dense(self):
         """The blocks that hold something, 1 or 0."""
-        partial = self._blocks(self.kv_num_blocks, self.kv_indices)
+        partial = _dense(self.kv_num_blocks, self.kv_indices)
         if self.full_kv_num_blocks is None:
             return partial
-        return partial | self._blocks(self.full_kv_num_blocks, self.full_kv_indices)
+        return partial | _dense(self.full_kv_num_blocks, self.full_kv_indices)
 
     def _of_elements(self, blocks):
         (rows, columns), (q, kv) = self.BLOCK_SIZE, self.seq_lengths
@@ -222,10 +220,10 @@ class BlockMask:
     def elements(self, sizes, device):
         """What is not hidden, of a query and keys of these sizes."""
         mask = _at_positions(self.mask_mod)(*_positions(sizes, device))
-        mask = mask & self._of_elements(self._blocks(self.kv_num_blocks, self.kv_indices))
+        mask = mask & self._of_elements(_dense(self.kv_num_blocks, self.kv_indices))
         if self.full_kv_num_blocks is None:
             return mask
-        return mask | self._of_elements(self._blocks(self.full_kv_num_blocks, self.full_kv_indices))
+        return mask | self._of_elements(_dense(self.full_kv_num_blocks, self.full_kv_indices))
 
     def __getitem__(self, index):
         """The mask of some batches, heads and rows of blocks, whose mask_mod has to be set anew."""
@@ -250,7 +248,7 @@ class BlockMask:
         def cut(counts, order):
             if counts is None:
                 return None, None
-            return _ordered(self._blocks(counts, order)[..., :rows, :columns])
+            return _ordered(_dense(counts, order)[..., :rows, :columns])
 
         kv = cut(self.kv_num_blocks, self.kv_indices)
         full = cut(self.full_kv_num_blocks, self.full_kv_indices)
@@ -345,8 +343,20 @@ def _check(query, key, value, block_mask, enable_gqa: bool) -> None:
             "Expect number of query heads to be a multiple of kv heads for GQA "
             f"but got Hq={heads} and Hkv={of_keys}."
         )
+    batch, of_key = query.shape[0], key.shape[0]
     if block_mask is None:
+        if batch != of_key:
+            raise ValueError(
+                "Expect query and key/value to have the same batch size, or non-none block_mask, "
+                f"but got block_mask=None, Bq={batch}, and Bkv={of_key}."
+            )
         return
+    of_mask = block_mask.kv_num_blocks.shape[0]
+    if batch != of_key and batch != of_mask:
+        raise ValueError(
+            "Expect query and key/value to have the same batch size, or block_mask and query to have the same batch "
+            f"size, but got Bq={batch}, Bkv={of_key}, B_block_mask={of_mask}."
+        )
     if block_mask.mask_mod is _sliced_mask_mod_error:
         raise RuntimeError("Cannot use mask_mod from a sliced BlockMask")
     q, kv = query.shape[-2], key.shape[-2]
