@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import threading
 
 import dumbtorch as dt
 import numpy as np
@@ -152,6 +153,29 @@ def test_streams_of_the_cpu(both):
 
     mine, theirs = both(run)
     assert mine == theirs
+
+
+def test_streams_of_the_cpu_are_a_threads_own():
+    """Blocks of two threads that overlap leave each its own stream."""
+    inside, left = threading.Event(), threading.Event()
+    found = []
+
+    def other():
+        with dt.cpu.stream(None):
+            inside.set()
+            left.wait(60)
+            found.append(dt.cpu.current_stream())
+
+    first, mine = dt.cpu.current_stream(), dt.cpu.Stream()
+    thread = threading.Thread(target=other)
+    with dt.cpu.stream(mine):
+        thread.start()
+        inside.wait(60)
+        found.append(dt.cpu.current_stream())
+    found.append(dt.cpu.current_stream())
+    left.set()
+    thread.join()
+    assert all(a is b for a, b in zip(found, (mine, first, first), strict=True))
 
 
 def test_names_of_accelerators(torch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import contextmanager
 
 from .. import _missing, _ops
@@ -104,19 +105,21 @@ class Stream:
         """Does nothing."""
 
 
-_streams = [Stream()]  # the current one is the last
+_default = Stream()
+_of_thread = threading.local()
 
 
 def current_stream(device=None) -> Stream:
-    """The stream of the innermost block."""
-    return _streams[-1]
+    """The stream of the thread's innermost block."""
+    return getattr(_of_thread, "stream", _default)
 
 
 @contextmanager
 def stream(stream):
-    """A block in which a stream is the current one; None changes nothing."""
-    _streams.append(_streams[-1] if stream is None else stream)
+    """A block in which a stream is the thread's current one; None changes nothing."""
+    before = current_stream()
+    _of_thread.stream = before if stream is None else stream
     try:
         yield
     finally:
-        _streams.pop()
+        _of_thread.stream = before
