@@ -1,5 +1,6 @@
 """x[...] and x[...] = value against PyTorch."""
 
+import collections
 import math
 
 import dumbtorch as dt
@@ -198,6 +199,32 @@ def test_a_truth_value_as_an_index(both, same):
         return leaf, x, x._version - before, x.requires_grad, x[True], x[False]
 
     same(*both(run))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+@pytest.mark.parametrize(
+    "value", ["[1]", "()", "(1,)", "np.ones(1)", "np.array(3.0)", "np.float32(1)", "{}", "iter('')", "object()",
+              "object", "collections.deque()", "np.float64(1)", "2 + 0j", "True"]
+)  # fmt: skip
+@pytest.mark.parametrize("index", [False, True])
+def test_values_where_the_index_is_a_truth_value(index, value, dtype, both):
+    def run(t):
+        x = t.zeros(2, dtype=getattr(t, dtype))
+        try:
+            x[index] = eval(value, {"np": np, "collections": collections})
+        except TypeError as error:
+            return str(error).replace("dumbtorch", "torch")
+        return x.tolist()
+
+    ours, theirs = both(run)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("index", [False, True])
+def test_complex_numbers_that_do_not_fit(index, refusals):
+    mine, theirs = refusals(lambda t: t.zeros(2).__setitem__(index, 2 + 1j), RuntimeError)
+    assert mine[0] is theirs[0] and mine[1].endswith("without overflow")
+    assert theirs[1].endswith("without overflow")
 
 
 @pytest.mark.parametrize("name", ["scatter_", "scatter_add_"])

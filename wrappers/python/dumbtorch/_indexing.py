@@ -36,10 +36,11 @@ def get(x, index):
 
 def put(x, index, value) -> None:
     """x[index] = value."""
-    if index is False:  # writes nothing, of what would have to fit
-        if not isinstance(value, TensorBase) and not isinstance(
-            value := _value(value, x), TensorBase
-        ):
+    if index is False or index is True:
+        if not isinstance(value, TensorBase):
+            value = _number(value, x)
+    if index is False:  # writes nothing, and what it does not write has to fit if it is a number
+        if not isinstance(value, TensorBase):
             _ops.full((), value, dtype=x.dtype)
         return
     if index is True:
@@ -237,9 +238,29 @@ def _value(value, x):
     try:
         out = as_tensor(value)
     except (RuntimeError, TypeError):
-        kind = type(value).__name__
-        raise TypeError(f"can't assign a {kind} to a {x.type()}") from None
+        raise _not_assigned(value, x) from None
     return out.item() if out.ndim == 0 else out
+
+
+def _number(value, x):
+    """What PyTorch alone takes, beside tensors, where the index is a truth value."""
+    if isinstance(value, complex):
+        if value.imag and x.dtype is not bool_:
+            name = x.dtype.name
+            raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+        return value.real or value.imag
+    if isinstance(value, (bool, int, float)):
+        return value
+    raise _not_assigned(value, x)
+
+
+def _not_assigned(value, x) -> TypeError:
+    kind = type(value)
+    name = kind.__name__
+    is_static = not kind.__flags__ & 1 << 9  # of C: CPython's name for it has the module in front
+    if is_static and kind.__module__ != "builtins":
+        name = f"{kind.__module__}.{name}"
+    return TypeError(f"can't assign a {name} to a {x.type()}")
 
 
 def _without_leading_ones(value, ndim: int):
