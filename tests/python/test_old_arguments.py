@@ -461,3 +461,11 @@ def test_old_constructors_refuse(refusals):
     assert ours == theirs
     with pytest.raises(TypeError, match="unexpected keyword argument 'shape'"):
         dt.Tensor(shape=(2,))
+
+
+def test_names_that_are_asked_for_again_cost_no_search(monkeypatch):
+    """Programs ask in loops, by hasattr, whether this release has something."""
+    searched = []
+    monkeypatch.setattr("difflib.get_close_matches", lambda *a: searched.append(a) or [])
+    assert not any(hasattr(dt, "a_name_of_no_release") for _ in range(5))
+    assert len(searched) == 1 and all(name[0] in "aA" for name in searched[0][1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 
 OF_WRITERS = """
@@ -62,11 +63,13 @@ def sentence(said: str, name: str) -> str:
     return f"{said}: {_REASON_OF[name]}" if name in _REASON_OF else said
 
 
+@functools.lru_cache(1024)  # for programs that ask again and again whether there is such a name
 def _alike(module: str, name: str) -> str:
-    """A name of the module that may have been meant."""
+    """A name of the module that may have been meant, with the same first letter: to compare all takes long."""
     from difflib import get_close_matches
 
-    shown = [n for n in dir(sys.modules[module]) if not n.startswith("_")]
+    first = name[0].lower()
+    shown = [n for n in dir(sys.modules[module]) if n[0].lower() == first]
     return next(iter(get_close_matches(name, shown, 1, 0.75)), "")
 
 
