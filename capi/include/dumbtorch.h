@@ -7849,6 +7849,26 @@ DT_MUST_CHECK DT_API dt_status dt_threshold_(
  * @throws NotImplementedError: the input is bool. */
 DT_MUST_CHECK DT_API dt_status dt_softsign(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
+/** elu with an argument and a result that are scaled: selu and celu are cases of it.
+ * @param input The input tensor.
+ * @param alpha The value that large negative inputs approach before all is scaled, negated.
+ * @param scale What the result is multiplied by.
+ * @param input_scale What negative inputs are multiplied by. */
+DT_MUST_CHECK DT_API dt_status dt_elu_scaled(
+    dt_tensor *input, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f,
+    dt_scalar_kind scale_kind, int64_t scale_i, double scale_f, dt_scalar_kind input_scale_kind,
+    int64_t input_scale_i, double input_scale_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `elu_scaled`.
+ * @param input The tensor that is written. Written.
+ * @param alpha The value that large negative inputs approach before all is scaled, negated.
+ * @param scale What the result is multiplied by.
+ * @param input_scale What negative inputs are multiplied by. */
+DT_MUST_CHECK DT_API dt_status dt_elu_scaled_(
+    dt_tensor *input, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f,
+    dt_scalar_kind scale_kind, int64_t scale_i, double scale_f, dt_scalar_kind input_scale_kind,
+    int64_t input_scale_i, double input_scale_f) DT_NOEXCEPT;
+
 /** elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515).
  * @param input The input tensor. */
 DT_MUST_CHECK DT_API dt_status dt_selu(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;

@@ -142,6 +142,34 @@ dt_status dt_softsign(dt_tensor *input, dt_tensor **out) noexcept {
   });
 }
 
+dt_status dt_elu_scaled(
+    dt_tensor *input, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f,
+    dt_scalar_kind scale_kind, int64_t scale_i, double scale_f, dt_scalar_kind input_scale_kind,
+    int64_t input_scale_i, double input_scale_f, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("elu_scaled", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Scalar alpha_ = scalar(alpha_kind, alpha_i, alpha_f, "alpha");
+    const Scalar scale_ = scalar(scale_kind, scale_i, scale_f, "scale");
+    const Scalar input_scale_ = scalar(input_scale_kind, input_scale_i, input_scale_f, "input_scale");
+    need(out, "out");
+    put(out, dt::elu_scaled(input_, alpha_, scale_, input_scale_));
+  });
+}
+
+dt_status dt_elu_scaled_(
+    dt_tensor *input, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f,
+    dt_scalar_kind scale_kind, int64_t scale_i, double scale_f, dt_scalar_kind input_scale_kind,
+    int64_t input_scale_i, double input_scale_f) noexcept {
+  return guard("elu_scaled_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Scalar alpha_ = scalar(alpha_kind, alpha_i, alpha_f, "alpha");
+    const Scalar scale_ = scalar(scale_kind, scale_i, scale_f, "scale");
+    const Scalar input_scale_ = scalar(input_scale_kind, input_scale_i, input_scale_f, "input_scale");
+    dt::elu_scaled_(input_, alpha_, scale_, input_scale_);
+  });
+}
+
 dt_status dt_selu(dt_tensor *input, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("selu", [&] {

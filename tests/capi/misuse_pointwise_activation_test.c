@@ -118,6 +118,33 @@ static void test_softsign(void) {
   EXPECT(TYPE_ERROR, "softsign", dt_softsign(good.tensor, NULL));
 }
 
+static void test_elu_scaled(void) {
+  EXPECT(HANDLE, "elu_scaled", dt_elu_scaled((dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "elu_scaled", dt_elu_scaled((dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "elu_scaled", dt_elu_scaled((dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "elu_scaled", dt_elu_scaled(NULL, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "elu_scaled", dt_elu_scaled(good.tensor, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "elu_scaled", dt_elu_scaled(good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "elu_scaled", dt_elu_scaled(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "elu_scaled", dt_elu_scaled(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "elu_scaled", dt_elu_scaled(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "elu_scaled", dt_elu_scaled(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "elu_scaled", dt_elu_scaled(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, NULL));
+}
+
+static void test_elu_scaled_(void) {
+  EXPECT(HANDLE, "elu_scaled_", dt_elu_scaled_((dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "elu_scaled_", dt_elu_scaled_((dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "elu_scaled_", dt_elu_scaled_((dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "elu_scaled_", dt_elu_scaled_(NULL, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(TYPE_ERROR, "elu_scaled_", dt_elu_scaled_(good.tensor, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(TYPE_ERROR, "elu_scaled_", dt_elu_scaled_(good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(TYPE_ERROR, "elu_scaled_", dt_elu_scaled_(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(TYPE_ERROR, "elu_scaled_", dt_elu_scaled_(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(TYPE_ERROR, "elu_scaled_", dt_elu_scaled_(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0));
+  EXPECT(TYPE_ERROR, "elu_scaled_", dt_elu_scaled_(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0));
+}
+
 static void test_selu(void) {
   EXPECT(HANDLE, "selu", dt_selu((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "selu", dt_selu((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
@@ -209,6 +236,8 @@ int main(void) {
   test_threshold();
   test_threshold_();
   test_softsign();
+  test_elu_scaled();
+  test_elu_scaled_();
   test_selu();
   test_selu_();
   test_celu();

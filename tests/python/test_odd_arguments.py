@@ -63,8 +63,25 @@ def test_scales_of_elu_that_are_nan(dtype, both, same):
     same(*both(run), rtol=1e-2)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_gradients_of_elu_with_scales(dtype, both, same):
+    """Also where exp of an element is infinite. PyTorch's come from what was written, rounded."""
+
+    def run(t):
+        found = []
+        for of in ((1.0, 2.0), (0.0, 2.0), (2.0, 3.0, 0.5), (1.0, 2.0, 3.0), (1, 2)):
+            x = t.tensor([12.0, 100.0, -1.0, 0.0, 800.0], dtype=getattr(t, dtype)).requires_grad_()
+            y = t.nn.functional.elu_(x * 1, *of)
+            y.sum().backward()
+            found.append((y, x.grad))
+        return found
+
+    same(*both(run), rtol=3e-2)
+
+
 IN_PLACE = {
     "elu_": lambda t, x, slope: t.nn.functional.elu_(x, slope),
+    "elu_ scaled": lambda t, x, slope: t.nn.functional.elu_(x, slope, 2.0),
     "celu_": lambda t, x, slope: t.nn.functional.celu_(x, slope),
     "leaky_relu_": lambda t, x, slope: t.nn.functional.leaky_relu_(x, slope),
     "rrelu_": lambda t, x, slope: t.nn.functional.rrelu_(x, slope, slope),

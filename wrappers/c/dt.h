@@ -12704,6 +12704,30 @@ static inline dt_tensor *T_softsign(dt_tensor *input) {
   return T_own_tensor_(result);
 }
 
+/** T_elu_scaled(input: tensor, alpha: scalar, scale: scalar, input_scale: scalar)
+ * elu with an argument and a result that are scaled: selu and celu are cases of it. */
+static inline dt_tensor *T_do_elu_scaled(
+    dt_tensor *input, T_Number alpha, T_Number scale, T_Number input_scale) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_elu_scaled(
+    input, alpha.kind, alpha.i, alpha.f, scale.kind, scale.i, scale.f, input_scale.kind,
+    input_scale.i, input_scale.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_elu_scaled(input, alpha, scale, input_scale) T_do_elu_scaled(input, T_NUM(alpha), T_NUM(scale), T_NUM(input_scale))
+
+/** T_elu_scaled_(input: tensor, alpha: scalar, scale: scalar, input_scale: scalar)
+ * In-place version of `elu_scaled`. */
+static inline dt_tensor *T_do_elu_scaled_(
+    dt_tensor *input, T_Number alpha, T_Number scale, T_Number input_scale) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_elu_scaled_(
+    input, alpha.kind, alpha.i, alpha.f, scale.kind, scale.i, scale.f, input_scale.kind,
+    input_scale.i, input_scale.f)) ? input : NULL;
+}
+#define T_elu_scaled_(input, alpha, scale, input_scale) T_do_elu_scaled_(input, T_NUM(alpha), T_NUM(scale), T_NUM(input_scale))
+
 /** T_selu(input: tensor)
  * elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515). */
 static inline dt_tensor *T_selu(dt_tensor *input) {

@@ -10321,6 +10321,16 @@ inline Tensor softsign(const Tensor& input) {
   return Tensor(out);
 }
 
+// elu with an argument and a result that are scaled: selu and celu are cases of it.
+inline Tensor elu_scaled(
+    const Tensor& input, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_elu_scaled(
+    input.handle(), alpha.kind(), alpha.i(), alpha.f(), scale.kind(), scale.i(), scale.f(),
+    input_scale.kind(), input_scale.i(), input_scale.f(), &out));
+  return Tensor(out);
+}
+
 // input * tanh(softplus(input)).
 inline Tensor mish(const Tensor& input) {
   dt_tensor* out = nullptr;
@@ -12106,6 +12116,15 @@ inline const Tensor& threshold_(const Tensor& input, const Scalar& threshold, co
   detail::check(dt_threshold_(
     input.handle(), threshold.kind(), threshold.i(), threshold.f(), value.kind(), value.i(),
     value.f()));
+  return input;
+}
+
+// In-place version of `elu_scaled`.
+inline const Tensor& elu_scaled_(
+    const Tensor& input, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale) {
+  detail::check(dt_elu_scaled_(
+    input.handle(), alpha.kind(), alpha.i(), alpha.f(), scale.kind(), scale.i(), scale.f(),
+    input_scale.kind(), input_scale.i(), input_scale.f()));
   return input;
 }
 

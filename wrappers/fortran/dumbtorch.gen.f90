@@ -2622,6 +2622,14 @@ public :: softsign
 interface softsign
   procedure dt_softsign
 end interface
+public :: elu_scaled
+interface elu_scaled
+  procedure dt_elu_scaled
+end interface
+public :: elu_scaled_
+interface elu_scaled_
+  procedure dt_elu_scaled_
+end interface
 public :: selu
 interface selu
   procedure dt_selu
@@ -16644,6 +16652,42 @@ function dt_softsign(input, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
+! elu_scaled: elu with an argument and a result that are scaled: selu and celu are cases of it.
+function dt_elu_scaled(input, alpha, scale, input_scale, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  class(*), intent(in) :: alpha
+  class(*), intent(in) :: scale
+  class(*), intent(in) :: input_scale
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 630)
+  call dtf_give(f, 0, handle_of(input))
+  call give(f, 1, alpha)
+  call give(f, 2, scale)
+  call give(f, 3, input_scale)
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
+  call dtf_end(f)
+end function
+! elu_scaled_: In-place version of `elu_scaled`.
+subroutine dt_elu_scaled_(input, alpha, scale, input_scale, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  class(*), intent(in) :: alpha
+  class(*), intent(in) :: scale
+  class(*), intent(in) :: input_scale
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 631)
+  call dtf_give(f, 0, handle_of(input))
+  call give(f, 1, alpha)
+  call give(f, 2, scale)
+  call give(f, 3, input_scale)
+  call run(f, stat, errmsg)
+  call dtf_end(f)
+end subroutine
 ! selu: elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515).
 function dt_selu(input, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
@@ -16651,7 +16695,7 @@ function dt_selu(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 630)
+  call dtf_begin(f, 632)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16663,7 +16707,7 @@ subroutine dt_selu_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 631)
+  call dtf_begin(f, 633)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -16676,7 +16720,7 @@ function dt_celu(input, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 632)
+  call dtf_begin(f, 634)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call run(f, stat, errmsg)
@@ -16690,7 +16734,7 @@ subroutine dt_celu_(input, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 633)
+  call dtf_begin(f, 635)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call run(f, stat, errmsg)
@@ -16703,7 +16747,7 @@ function dt_mish(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 634)
+  call dtf_begin(f, 636)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16715,7 +16759,7 @@ subroutine dt_mish_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 635)
+  call dtf_begin(f, 637)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -16728,7 +16772,7 @@ function dt_glu(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 636)
+  call dtf_begin(f, 638)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -16743,7 +16787,7 @@ function dt_prelu(input, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 637)
+  call dtf_begin(f, 639)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   call run(f, stat, errmsg)
@@ -16759,7 +16803,7 @@ function dt_softmin(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 638)
+  call dtf_begin(f, 640)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -16775,7 +16819,7 @@ function dt_eq(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 639)
+  call dtf_begin(f, 641)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16789,7 +16833,7 @@ subroutine dt_eq_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 640)
+  call dtf_begin(f, 642)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16803,7 +16847,7 @@ function dt_ne(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 641)
+  call dtf_begin(f, 643)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16817,7 +16861,7 @@ subroutine dt_ne_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 642)
+  call dtf_begin(f, 644)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16831,7 +16875,7 @@ function dt_lt(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 643)
+  call dtf_begin(f, 645)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16845,7 +16889,7 @@ subroutine dt_lt_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 644)
+  call dtf_begin(f, 646)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16859,7 +16903,7 @@ function dt_le(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 645)
+  call dtf_begin(f, 647)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16873,7 +16917,7 @@ subroutine dt_le_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 646)
+  call dtf_begin(f, 648)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16887,7 +16931,7 @@ function dt_gt(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 647)
+  call dtf_begin(f, 649)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16901,7 +16945,7 @@ subroutine dt_gt_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 648)
+  call dtf_begin(f, 650)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16915,7 +16959,7 @@ function dt_ge(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 649)
+  call dtf_begin(f, 651)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16929,7 +16973,7 @@ subroutine dt_ge_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 650)
+  call dtf_begin(f, 652)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -16942,7 +16986,7 @@ function dt_isnan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 651)
+  call dtf_begin(f, 653)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16955,7 +16999,7 @@ function dt_isinf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 652)
+  call dtf_begin(f, 654)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16968,7 +17012,7 @@ function dt_isfinite(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 653)
+  call dtf_begin(f, 655)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16981,7 +17025,7 @@ function dt_logical_not(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 654)
+  call dtf_begin(f, 656)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -16993,41 +17037,13 @@ subroutine dt_logical_not_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 655)
+  call dtf_begin(f, 657)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! logical_and: Where both elements are nonzero.
 function dt_logical_and(input, other, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  type(dt_tensor), intent(in) :: other
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 656)
-  call dtf_give(f, 0, handle_of(input))
-  call dtf_give(f, 1, handle_of(other))
-  call run(f, stat, errmsg)
-  call hold(out, f%taken(0))
-  call dtf_end(f)
-end function
-! logical_and_: In-place version of `logical_and`.
-subroutine dt_logical_and_(input, other, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  type(dt_tensor), intent(in) :: other
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(frame) :: f
-  call dtf_begin(f, 657)
-  call dtf_give(f, 0, handle_of(input))
-  call dtf_give(f, 1, handle_of(other))
-  call run(f, stat, errmsg)
-  call dtf_end(f)
-end subroutine
-! logical_or: Where an element is nonzero.
-function dt_logical_or(input, other, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: other
   integer, intent(out), optional :: stat
@@ -17041,8 +17057,8 @@ function dt_logical_or(input, other, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! logical_or_: In-place version of `logical_or`.
-subroutine dt_logical_or_(input, other, stat, errmsg)
+! logical_and_: In-place version of `logical_and`.
+subroutine dt_logical_and_(input, other, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: other
   integer, intent(out), optional :: stat
@@ -17054,8 +17070,8 @@ subroutine dt_logical_or_(input, other, stat, errmsg)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! logical_xor: Where exactly one element is nonzero.
-function dt_logical_xor(input, other, stat, errmsg) result(out)
+! logical_or: Where an element is nonzero.
+function dt_logical_or(input, other, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: other
   integer, intent(out), optional :: stat
@@ -17069,6 +17085,34 @@ function dt_logical_xor(input, other, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
+! logical_or_: In-place version of `logical_or`.
+subroutine dt_logical_or_(input, other, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: other
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 661)
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
+  call run(f, stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! logical_xor: Where exactly one element is nonzero.
+function dt_logical_xor(input, other, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: other
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 662)
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
+  call dtf_end(f)
+end function
 ! logical_xor_: In-place version of `logical_xor`.
 subroutine dt_logical_xor_(input, other, stat, errmsg)
   type(dt_tensor), intent(in) :: input
@@ -17076,7 +17120,7 @@ subroutine dt_logical_xor_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 661)
+  call dtf_begin(f, 663)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17090,7 +17134,7 @@ function dt_bitwise_and(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 662)
+  call dtf_begin(f, 664)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17104,7 +17148,7 @@ subroutine dt_bitwise_and_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 663)
+  call dtf_begin(f, 665)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17118,7 +17162,7 @@ function dt_bitwise_or(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 664)
+  call dtf_begin(f, 666)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17132,7 +17176,7 @@ subroutine dt_bitwise_or_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 665)
+  call dtf_begin(f, 667)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17146,7 +17190,7 @@ function dt_bitwise_xor(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 666)
+  call dtf_begin(f, 668)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17160,7 +17204,7 @@ subroutine dt_bitwise_xor_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 667)
+  call dtf_begin(f, 669)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17175,7 +17219,7 @@ function dt_bitwise_left_shift(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 668)
+  call dtf_begin(f, 670)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17189,7 +17233,7 @@ subroutine dt_bitwise_left_shift_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 669)
+  call dtf_begin(f, 671)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17204,7 +17248,7 @@ function dt_bitwise_right_shift(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 670)
+  call dtf_begin(f, 672)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17218,7 +17262,7 @@ subroutine dt_bitwise_right_shift_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 671)
+  call dtf_begin(f, 673)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17231,7 +17275,7 @@ function dt_bitwise_not(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 672)
+  call dtf_begin(f, 674)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17246,7 +17290,7 @@ function dt_where(condition, input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 673)
+  call dtf_begin(f, 675)
   call dtf_give(f, 0, handle_of(condition))
   call give(f, 1, input)
   call give(f, 2, other)
@@ -17263,7 +17307,7 @@ function dt_masked_fill(input, mask, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 674)
+  call dtf_begin(f, 676)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call give(f, 2, value)
@@ -17279,7 +17323,7 @@ subroutine dt_masked_fill_(input, mask, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 675)
+  call dtf_begin(f, 677)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call give(f, 2, value)
@@ -17293,7 +17337,7 @@ function dt_tan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 676)
+  call dtf_begin(f, 678)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17305,7 +17349,7 @@ subroutine dt_tan_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 677)
+  call dtf_begin(f, 679)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17317,7 +17361,7 @@ function dt_asin(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 678)
+  call dtf_begin(f, 680)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17329,7 +17373,7 @@ subroutine dt_asin_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 679)
+  call dtf_begin(f, 681)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17341,7 +17385,7 @@ function dt_acos(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 680)
+  call dtf_begin(f, 682)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17353,7 +17397,7 @@ subroutine dt_acos_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 681)
+  call dtf_begin(f, 683)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17365,7 +17409,7 @@ function dt_atan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 682)
+  call dtf_begin(f, 684)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17377,7 +17421,7 @@ subroutine dt_atan_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 683)
+  call dtf_begin(f, 685)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17389,7 +17433,7 @@ function dt_sinh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 684)
+  call dtf_begin(f, 686)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17401,7 +17445,7 @@ subroutine dt_sinh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 685)
+  call dtf_begin(f, 687)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17413,7 +17457,7 @@ function dt_cosh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 686)
+  call dtf_begin(f, 688)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17425,7 +17469,7 @@ subroutine dt_cosh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 687)
+  call dtf_begin(f, 689)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17437,7 +17481,7 @@ function dt_asinh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 688)
+  call dtf_begin(f, 690)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17449,7 +17493,7 @@ subroutine dt_asinh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 689)
+  call dtf_begin(f, 691)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17461,7 +17505,7 @@ function dt_acosh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 690)
+  call dtf_begin(f, 692)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17473,7 +17517,7 @@ subroutine dt_acosh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 691)
+  call dtf_begin(f, 693)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17485,7 +17529,7 @@ function dt_atanh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 692)
+  call dtf_begin(f, 694)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17497,41 +17541,13 @@ subroutine dt_atanh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 693)
+  call dtf_begin(f, 695)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! atan2: Angle of the point (other, input), in [-pi, pi].
 function dt_atan2(input, other, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  type(dt_tensor), intent(in) :: other
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 694)
-  call dtf_give(f, 0, handle_of(input))
-  call dtf_give(f, 1, handle_of(other))
-  call run(f, stat, errmsg)
-  call hold(out, f%taken(0))
-  call dtf_end(f)
-end function
-! atan2_: In-place version of `atan2`.
-subroutine dt_atan2_(input, other, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  type(dt_tensor), intent(in) :: other
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(frame) :: f
-  call dtf_begin(f, 695)
-  call dtf_give(f, 0, handle_of(input))
-  call dtf_give(f, 1, handle_of(other))
-  call run(f, stat, errmsg)
-  call dtf_end(f)
-end subroutine
-! hypot: sqrt(input^2 + other^2), without overflow.
-function dt_hypot(input, other, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: other
   integer, intent(out), optional :: stat
@@ -17545,6 +17561,34 @@ function dt_hypot(input, other, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
+! atan2_: In-place version of `atan2`.
+subroutine dt_atan2_(input, other, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: other
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 697)
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
+  call run(f, stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! hypot: sqrt(input^2 + other^2), without overflow.
+function dt_hypot(input, other, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: other
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 698)
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
+  call dtf_end(f)
+end function
 ! hypot_: In-place version of `hypot`.
 subroutine dt_hypot_(input, other, stat, errmsg)
   type(dt_tensor), intent(in) :: input
@@ -17552,7 +17596,7 @@ subroutine dt_hypot_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 697)
+  call dtf_begin(f, 699)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17565,7 +17609,7 @@ function dt_sinc(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 698)
+  call dtf_begin(f, 700)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17577,7 +17621,7 @@ subroutine dt_sinc_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 699)
+  call dtf_begin(f, 701)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17589,7 +17633,7 @@ function dt_deg2rad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 700)
+  call dtf_begin(f, 702)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17601,7 +17645,7 @@ subroutine dt_deg2rad_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 701)
+  call dtf_begin(f, 703)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17613,7 +17657,7 @@ function dt_rad2deg(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 702)
+  call dtf_begin(f, 704)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17625,7 +17669,7 @@ subroutine dt_rad2deg_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 703)
+  call dtf_begin(f, 705)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17637,7 +17681,7 @@ function dt_expm1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 704)
+  call dtf_begin(f, 706)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17649,7 +17693,7 @@ subroutine dt_expm1_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 705)
+  call dtf_begin(f, 707)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17661,7 +17705,7 @@ function dt_exp2(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 706)
+  call dtf_begin(f, 708)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17673,7 +17717,7 @@ subroutine dt_exp2_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 707)
+  call dtf_begin(f, 709)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17685,7 +17729,7 @@ function dt_log2(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 708)
+  call dtf_begin(f, 710)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17697,7 +17741,7 @@ subroutine dt_log2_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 709)
+  call dtf_begin(f, 711)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17709,7 +17753,7 @@ function dt_log10(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 710)
+  call dtf_begin(f, 712)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17721,7 +17765,7 @@ subroutine dt_log10_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 711)
+  call dtf_begin(f, 713)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17734,7 +17778,7 @@ function dt_logit(input, eps, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 712)
+  call dtf_begin(f, 714)
   call dtf_give(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call run(f, stat, errmsg)
@@ -17748,7 +17792,7 @@ subroutine dt_logit_(input, eps, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 713)
+  call dtf_begin(f, 715)
   call dtf_give(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call run(f, stat, errmsg)
@@ -17762,7 +17806,7 @@ function dt_xlogy(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 714)
+  call dtf_begin(f, 716)
   call give(f, 0, input)
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17776,7 +17820,7 @@ subroutine dt_xlogy_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 715)
+  call dtf_begin(f, 717)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17790,7 +17834,7 @@ function dt_logaddexp(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 716)
+  call dtf_begin(f, 718)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17805,7 +17849,7 @@ function dt_logaddexp2(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 717)
+  call dtf_begin(f, 719)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17820,7 +17864,7 @@ function dt_float_power(input, exponent, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 718)
+  call dtf_begin(f, 720)
   call give(f, 0, input)
   call give(f, 1, exponent)
   call run(f, stat, errmsg)
@@ -17834,7 +17878,7 @@ subroutine dt_float_power_(input, exponent, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 719)
+  call dtf_begin(f, 721)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, exponent)
   call run(f, stat, errmsg)
@@ -17848,7 +17892,7 @@ function dt_ldexp(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 720)
+  call dtf_begin(f, 722)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17862,7 +17906,7 @@ subroutine dt_ldexp_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 721)
+  call dtf_begin(f, 723)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -17875,7 +17919,7 @@ function dt_frac(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 722)
+  call dtf_begin(f, 724)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17887,7 +17931,7 @@ subroutine dt_frac_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 723)
+  call dtf_begin(f, 725)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -17900,7 +17944,7 @@ function dt_round_decimals(input, decimals, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 724)
+  call dtf_begin(f, 726)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call run(f, stat, errmsg)
@@ -17914,7 +17958,7 @@ subroutine dt_round_decimals_(input, decimals, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 725)
+  call dtf_begin(f, 727)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call run(f, stat, errmsg)
@@ -17927,7 +17971,7 @@ function dt_positive(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 726)
+  call dtf_begin(f, 728)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17940,7 +17984,7 @@ function dt_signbit(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 727)
+  call dtf_begin(f, 729)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -17954,7 +17998,7 @@ function dt_copysign(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 728)
+  call dtf_begin(f, 730)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17968,7 +18012,7 @@ subroutine dt_copysign_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 729)
+  call dtf_begin(f, 731)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17982,7 +18026,7 @@ function dt_fmod(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 730)
+  call dtf_begin(f, 732)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -17996,7 +18040,7 @@ subroutine dt_fmod_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 731)
+  call dtf_begin(f, 733)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -18010,7 +18054,7 @@ function dt_gcd(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 732)
+  call dtf_begin(f, 734)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -18024,7 +18068,7 @@ subroutine dt_gcd_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 733)
+  call dtf_begin(f, 735)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -18038,7 +18082,7 @@ function dt_lcm(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 734)
+  call dtf_begin(f, 736)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -18052,7 +18096,7 @@ subroutine dt_lcm_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 735)
+  call dtf_begin(f, 737)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -18066,7 +18110,7 @@ function dt_heaviside(input, values, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 736)
+  call dtf_begin(f, 738)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(values))
   call run(f, stat, errmsg)
@@ -18080,7 +18124,7 @@ subroutine dt_heaviside_(input, values, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 737)
+  call dtf_begin(f, 739)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(values))
   call run(f, stat, errmsg)
@@ -18094,7 +18138,7 @@ function dt_fmax(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 738)
+  call dtf_begin(f, 740)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -18109,7 +18153,7 @@ function dt_fmin(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 739)
+  call dtf_begin(f, 741)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -18126,7 +18170,7 @@ function dt_nan_to_num(input, nan, posinf, neginf, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 740)
+  call dtf_begin(f, 742)
   call dtf_give(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
@@ -18144,7 +18188,7 @@ subroutine dt_nan_to_num_(input, nan, posinf, neginf, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 741)
+  call dtf_begin(f, 743)
   call dtf_give(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
@@ -18159,7 +18203,7 @@ function dt_isposinf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 742)
+  call dtf_begin(f, 744)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -18172,7 +18216,7 @@ function dt_isneginf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 743)
+  call dtf_begin(f, 745)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -18185,7 +18229,7 @@ function dt_isreal(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 744)
+  call dtf_begin(f, 746)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -18200,7 +18244,7 @@ function dt_lerp(input, end, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 745)
+  call dtf_begin(f, 747)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(end))
   call give(f, 2, weight)
@@ -18216,7 +18260,7 @@ subroutine dt_lerp_(input, end, weight, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 746)
+  call dtf_begin(f, 748)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(end))
   call give(f, 2, weight)
@@ -18225,42 +18269,6 @@ subroutine dt_lerp_(input, end, weight, stat, errmsg)
 end subroutine
 ! addcmul: input + value * tensor1 * tensor2.
 function dt_addcmul(input, tensor1, tensor2, value, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  type(dt_tensor), intent(in) :: tensor1
-  type(dt_tensor), intent(in) :: tensor2
-  class(*), intent(in), optional :: value
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 747)
-  call dtf_give(f, 0, handle_of(input))
-  call dtf_give(f, 1, handle_of(tensor1))
-  call dtf_give(f, 2, handle_of(tensor2))
-  if (present(value)) call give(f, 3, value)
-  call run(f, stat, errmsg)
-  call hold(out, f%taken(0))
-  call dtf_end(f)
-end function
-! addcmul_: In-place version of `addcmul`.
-subroutine dt_addcmul_(input, tensor1, tensor2, value, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  type(dt_tensor), intent(in) :: tensor1
-  type(dt_tensor), intent(in) :: tensor2
-  class(*), intent(in), optional :: value
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(frame) :: f
-  call dtf_begin(f, 748)
-  call dtf_give(f, 0, handle_of(input))
-  call dtf_give(f, 1, handle_of(tensor1))
-  call dtf_give(f, 2, handle_of(tensor2))
-  if (present(value)) call give(f, 3, value)
-  call run(f, stat, errmsg)
-  call dtf_end(f)
-end subroutine
-! addcdiv: input + value * tensor1 / tensor2.
-function dt_addcdiv(input, tensor1, tensor2, value, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: tensor1
   type(dt_tensor), intent(in) :: tensor2
@@ -18278,6 +18286,42 @@ function dt_addcdiv(input, tensor1, tensor2, value, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
+! addcmul_: In-place version of `addcmul`.
+subroutine dt_addcmul_(input, tensor1, tensor2, value, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: tensor1
+  type(dt_tensor), intent(in) :: tensor2
+  class(*), intent(in), optional :: value
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 750)
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(tensor1))
+  call dtf_give(f, 2, handle_of(tensor2))
+  if (present(value)) call give(f, 3, value)
+  call run(f, stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! addcdiv: input + value * tensor1 / tensor2.
+function dt_addcdiv(input, tensor1, tensor2, value, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: tensor1
+  type(dt_tensor), intent(in) :: tensor2
+  class(*), intent(in), optional :: value
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 751)
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(tensor1))
+  call dtf_give(f, 2, handle_of(tensor2))
+  if (present(value)) call give(f, 3, value)
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
+  call dtf_end(f)
+end function
 ! addcdiv_: In-place version of `addcdiv`.
 subroutine dt_addcdiv_(input, tensor1, tensor2, value, stat, errmsg)
   type(dt_tensor), intent(in) :: input
@@ -18287,7 +18331,7 @@ subroutine dt_addcdiv_(input, tensor1, tensor2, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 750)
+  call dtf_begin(f, 752)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tensor1))
   call dtf_give(f, 2, handle_of(tensor2))
@@ -18308,7 +18352,7 @@ function dt_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 751)
+  call dtf_begin(f, 753)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18333,7 +18377,7 @@ subroutine dt_max_pool1d_with_indices(input, kernel_size, values, indices, strid
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 752)
+  call dtf_begin(f, 754)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18358,7 +18402,7 @@ function dt_avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_inc
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 753)
+  call dtf_begin(f, 755)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18382,7 +18426,7 @@ function dt_max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 754)
+  call dtf_begin(f, 756)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18408,7 +18452,7 @@ subroutine dt_max_pool2d_with_indices(input, kernel_size, values, indices, strid
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 755)
+  call dtf_begin(f, 757)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18434,7 +18478,7 @@ function dt_avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_inc
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 756)
+  call dtf_begin(f, 758)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18459,7 +18503,7 @@ function dt_max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 757)
+  call dtf_begin(f, 759)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18485,7 +18529,7 @@ subroutine dt_max_pool3d_with_indices(input, kernel_size, values, indices, strid
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 758)
+  call dtf_begin(f, 760)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18511,7 +18555,7 @@ function dt_avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_inc
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 759)
+  call dtf_begin(f, 761)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -18532,7 +18576,7 @@ function dt_adaptive_avg_pool1d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 760)
+  call dtf_begin(f, 762)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18547,7 +18591,7 @@ function dt_adaptive_max_pool1d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 761)
+  call dtf_begin(f, 763)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18564,7 +18608,7 @@ subroutine dt_adaptive_max_pool1d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 762)
+  call dtf_begin(f, 764)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18583,7 +18627,7 @@ function dt_lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 763)
+  call dtf_begin(f, 765)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -18605,7 +18649,7 @@ function dt_max_unpool1d(input, indices, kernel_size, stride, padding, output_si
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 764)
+  call dtf_begin(f, 766)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -18625,7 +18669,7 @@ function dt_adaptive_avg_pool2d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 765)
+  call dtf_begin(f, 767)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18640,7 +18684,7 @@ function dt_adaptive_max_pool2d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 766)
+  call dtf_begin(f, 768)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18657,7 +18701,7 @@ subroutine dt_adaptive_max_pool2d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 767)
+  call dtf_begin(f, 769)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18676,7 +18720,7 @@ function dt_lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 768)
+  call dtf_begin(f, 770)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -18698,7 +18742,7 @@ function dt_max_unpool2d(input, indices, kernel_size, stride, padding, output_si
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 769)
+  call dtf_begin(f, 771)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -18718,7 +18762,7 @@ function dt_adaptive_avg_pool3d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 770)
+  call dtf_begin(f, 772)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18733,7 +18777,7 @@ function dt_adaptive_max_pool3d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 771)
+  call dtf_begin(f, 773)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18750,7 +18794,7 @@ subroutine dt_adaptive_max_pool3d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 772)
+  call dtf_begin(f, 774)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call run(f, stat, errmsg)
@@ -18769,7 +18813,7 @@ function dt_lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 773)
+  call dtf_begin(f, 775)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -18791,7 +18835,7 @@ function dt_max_unpool3d(input, indices, kernel_size, stride, padding, output_si
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 774)
+  call dtf_begin(f, 776)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -18815,7 +18859,7 @@ function dt_fractional_max_pool2d(input, kernel_size, output_size, output_ratio,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 775)
+  call dtf_begin(f, 777)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18838,7 +18882,7 @@ subroutine dt_fractional_max_pool2d_with_indices(input, kernel_size, values, ind
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 776)
+  call dtf_begin(f, 778)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18862,7 +18906,7 @@ function dt_fractional_max_pool3d(input, kernel_size, output_size, output_ratio,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 777)
+  call dtf_begin(f, 779)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18885,7 +18929,7 @@ subroutine dt_fractional_max_pool3d_with_indices(input, kernel_size, values, ind
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 778)
+  call dtf_begin(f, 780)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18906,7 +18950,7 @@ function dt_profiler_start(record_shapes, profile_memory, device_times, max_acti
   character(*), intent(inout), optional :: errmsg
   type(dt_profiler) :: out
   type(frame) :: f
-  call dtf_begin(f, 779)
+  call dtf_begin(f, 781)
   if (present(record_shapes)) call dtf_give(f, 0, record_shapes)
   if (present(profile_memory)) call dtf_give(f, 1, profile_memory)
   if (present(device_times)) call dtf_give(f, 2, device_times)
@@ -18922,7 +18966,7 @@ subroutine dt_profiler_stop(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 780)
+  call dtf_begin(f, 782)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -18935,7 +18979,7 @@ function dt_profiler_range_begin(name, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 781)
+  call dtf_begin(f, 783)
   call dtf_give(f, 0, name)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -18948,7 +18992,7 @@ subroutine dt_profiler_range_end(range, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 782)
+  call dtf_begin(f, 784)
   call dtf_give(f, 0, range)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -18964,7 +19008,7 @@ function dt_profiler_table(self, sort_by, row_limit, group_by_input_shape, stat,
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 783)
+  call dtf_begin(f, 785)
   call dtf_give(f, 0, handle_of(self))
   if (present(sort_by)) call dtf_give(f, 1, sort_by)
   if (present(row_limit)) call dtf_give(f, 2, row_limit)
@@ -18983,7 +19027,7 @@ function dt_profiler_memory_summary(self, row_limit, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 784)
+  call dtf_begin(f, 786)
   call dtf_give(f, 0, handle_of(self))
   if (present(row_limit)) call dtf_give(f, 1, row_limit)
   call run(f, stat, errmsg)
@@ -19003,7 +19047,7 @@ subroutine dt_profiler_activities(self, names, shapes, numbers, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: shapes
   type(dt_tensor), intent(inout) :: numbers
   type(frame) :: f
-  call dtf_begin(f, 785)
+  call dtf_begin(f, 787)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
@@ -19021,7 +19065,7 @@ subroutine dt_profiler_export_chrome_trace(self, path, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 786)
+  call dtf_begin(f, 788)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   call run(f, stat, errmsg)
@@ -19034,7 +19078,7 @@ subroutine dt_profiler_emit_nvtx(enabled, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 787)
+  call dtf_begin(f, 789)
   if (present(enabled)) call dtf_give(f, 0, enabled)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -19047,7 +19091,7 @@ function dt_profiler_nvtx_push(name, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 788)
+  call dtf_begin(f, 790)
   call dtf_give(f, 0, name)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -19060,7 +19104,7 @@ function dt_profiler_nvtx_pop(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 789)
+  call dtf_begin(f, 791)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -19073,7 +19117,7 @@ function dt_profiler_nvtx_start(name, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 790)
+  call dtf_begin(f, 792)
   call dtf_give(f, 0, name)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -19085,7 +19129,7 @@ subroutine dt_profiler_nvtx_end(range, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 791)
+  call dtf_begin(f, 793)
   call dtf_give(f, 0, range)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -19096,7 +19140,7 @@ subroutine dt_profiler_nvtx_mark(name, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 792)
+  call dtf_begin(f, 794)
   call dtf_give(f, 0, name)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -19112,7 +19156,7 @@ function dt_rand(size, generator, dtype, device, requires_grad, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 793)
+  call dtf_begin(f, 795)
   call dtf_give(f, 0, size)
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19133,7 +19177,7 @@ function dt_randn(size, generator, dtype, device, requires_grad, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 794)
+  call dtf_begin(f, 796)
   call dtf_give(f, 0, size)
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19156,7 +19200,7 @@ function dt_randint(low, high, size, generator, dtype, device, requires_grad, st
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 795)
+  call dtf_begin(f, 797)
   call dtf_give(f, 0, low)
   call dtf_give(f, 1, high)
   call dtf_give(f, 2, size)
@@ -19179,7 +19223,7 @@ function dt_randperm(n, generator, dtype, device, requires_grad, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 796)
+  call dtf_begin(f, 798)
   call dtf_give(f, 0, n)
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19201,7 +19245,7 @@ function dt_rand_like(input, generator, dtype, device, requires_grad, memory_for
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 797)
+  call dtf_begin(f, 799)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19224,7 +19268,7 @@ function dt_randn_like(input, generator, dtype, device, requires_grad, memory_fo
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 798)
+  call dtf_begin(f, 800)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19249,7 +19293,7 @@ function dt_randint_like(input, low, high, generator, dtype, device, requires_gr
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 799)
+  call dtf_begin(f, 801)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
@@ -19270,7 +19314,7 @@ function dt_bernoulli(input, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 800)
+  call dtf_begin(f, 802)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   call run(f, stat, errmsg)
@@ -19286,7 +19330,7 @@ function dt_bernoulli_p(input, p, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 801)
+  call dtf_begin(f, 803)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19305,7 +19349,7 @@ function dt_multinomial(input, num_samples, replacement, generator, stat, errmsg
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 802)
+  call dtf_begin(f, 804)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, num_samples)
   if (present(replacement)) call dtf_give(f, 2, replacement)
@@ -19322,7 +19366,7 @@ function dt_poisson(input, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 803)
+  call dtf_begin(f, 805)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   call run(f, stat, errmsg)
@@ -19338,7 +19382,7 @@ function dt_binomial(count, prob, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 804)
+  call dtf_begin(f, 806)
   call dtf_give(f, 0, handle_of(count))
   call dtf_give(f, 1, handle_of(prob))
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19354,7 +19398,7 @@ subroutine dt_exponential_(input, lambd, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 805)
+  call dtf_begin(f, 807)
   call dtf_give(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19369,7 +19413,7 @@ subroutine dt_geometric_(input, p, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 806)
+  call dtf_begin(f, 808)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19385,7 +19429,7 @@ subroutine dt_cauchy_(input, median, sigma, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 807)
+  call dtf_begin(f, 809)
   call dtf_give(f, 0, handle_of(input))
   if (present(median)) call dtf_give(f, 1, median)
   if (present(sigma)) call dtf_give(f, 2, sigma)
@@ -19402,7 +19446,7 @@ subroutine dt_log_normal_(input, mean, std, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 808)
+  call dtf_begin(f, 810)
   call dtf_give(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -19419,7 +19463,7 @@ subroutine dt_uniform_(input, low, high, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 809)
+  call dtf_begin(f, 811)
   call dtf_give(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(high)) call dtf_give(f, 2, high)
@@ -19436,7 +19480,7 @@ subroutine dt_normal_(input, mean, std, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 810)
+  call dtf_begin(f, 812)
   call dtf_give(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -19452,7 +19496,7 @@ subroutine dt_bernoulli_(input, p, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 811)
+  call dtf_begin(f, 813)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19469,7 +19513,7 @@ function dt_stochastic_round(input, dtype, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 812)
+  call dtf_begin(f, 814)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19485,7 +19529,7 @@ subroutine dt_bernoulli_tensor_(input, probabilities, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 813)
+  call dtf_begin(f, 815)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(probabilities))
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19501,7 +19545,7 @@ subroutine dt_random_from_(input, low, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 814)
+  call dtf_begin(f, 816)
   call dtf_give(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -19517,7 +19561,7 @@ subroutine dt_random_(input, low, high, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 815)
+  call dtf_begin(f, 817)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
@@ -19532,7 +19576,7 @@ subroutine dt_manual_seed(seed, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 816)
+  call dtf_begin(f, 818)
   call dtf_give(f, 0, seed)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -19545,7 +19589,7 @@ function dt_default_generator(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_generator) :: out
   type(frame) :: f
-  call dtf_begin(f, 817)
+  call dtf_begin(f, 819)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -19560,7 +19604,7 @@ subroutine dt_set_own_generators(mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 818)
+  call dtf_begin(f, 820)
   call dtf_give(f, 0, mode)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -19571,7 +19615,7 @@ function dt_has_own_generators(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 819)
+  call dtf_begin(f, 821)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -19583,7 +19627,7 @@ function dt_generator_new(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_generator) :: out
   type(frame) :: f
-  call dtf_begin(f, 820)
+  call dtf_begin(f, 822)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -19596,7 +19640,7 @@ function dt_generator_device(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 821)
+  call dtf_begin(f, 823)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -19610,7 +19654,7 @@ subroutine dt_generator_manual_seed(self, seed, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 822)
+  call dtf_begin(f, 824)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, seed)
   call run(f, stat, errmsg)
@@ -19623,7 +19667,7 @@ function dt_generator_initial_seed(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 823)
+  call dtf_begin(f, 825)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -19637,7 +19681,7 @@ function dt_generator_get_state(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 824)
+  call dtf_begin(f, 826)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -19650,7 +19694,7 @@ subroutine dt_generator_set_state(self, state, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 825)
+  call dtf_begin(f, 827)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(state))
   call run(f, stat, errmsg)
@@ -19677,7 +19721,7 @@ subroutine dt_lstm(input, hx, params, has_biases, num_layers, dropout, train, bi
   type(dt_tensor), intent(inout) :: h_n
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
-  call dtf_begin(f, 826)
+  call dtf_begin(f, 828)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19711,7 +19755,7 @@ subroutine dt_lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers,
   type(dt_tensor), intent(inout) :: h_n
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
-  call dtf_begin(f, 827)
+  call dtf_begin(f, 829)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -19746,7 +19790,7 @@ subroutine dt_gru(input, hx, params, has_biases, num_layers, dropout, train, bid
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 828)
+  call dtf_begin(f, 830)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19778,7 +19822,7 @@ subroutine dt_gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, 
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 829)
+  call dtf_begin(f, 831)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -19811,7 +19855,7 @@ subroutine dt_rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 830)
+  call dtf_begin(f, 832)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19843,7 +19887,7 @@ subroutine dt_rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_lay
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 831)
+  call dtf_begin(f, 833)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -19875,7 +19919,7 @@ subroutine dt_rnn_relu(input, hx, params, has_biases, num_layers, dropout, train
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 832)
+  call dtf_begin(f, 834)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19907,7 +19951,7 @@ subroutine dt_rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_lay
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 833)
+  call dtf_begin(f, 835)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -19935,7 +19979,7 @@ subroutine dt_lstm_cell(input, hx, w_ih, w_hh, h, c, b_ih, b_hh, stat, errmsg)
   type(dt_tensor), intent(inout) :: h
   type(dt_tensor), intent(inout) :: c
   type(frame) :: f
-  call dtf_begin(f, 834)
+  call dtf_begin(f, 836)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(w_ih))
@@ -19959,7 +20003,7 @@ function dt_gru_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 835)
+  call dtf_begin(f, 837)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(w_ih))
@@ -19982,7 +20026,7 @@ function dt_rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 836)
+  call dtf_begin(f, 838)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(w_ih))
@@ -20005,7 +20049,7 @@ function dt_rnn_relu_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 837)
+  call dtf_begin(f, 839)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(w_ih))
@@ -20027,7 +20071,7 @@ function dt_pad_sequence(sequences, batch_first, padding_value, padding_side, st
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 838)
+  call dtf_begin(f, 840)
   call dtf_give(f, 0, handle_of(sequences))
   if (present(batch_first)) call dtf_give(f, 1, batch_first)
   if (present(padding_value)) call dtf_give(f, 2, padding_value)
@@ -20045,7 +20089,7 @@ function dt_unpad_sequence(padded_sequences, lengths, batch_first, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 839)
+  call dtf_begin(f, 841)
   call dtf_give(f, 0, handle_of(padded_sequences))
   call dtf_give(f, 1, handle_of(lengths))
   if (present(batch_first)) call dtf_give(f, 2, batch_first)
@@ -20075,7 +20119,7 @@ subroutine dt_pack_padded_sequence(input, lengths, data, batch_sizes, sorted_ind
   type(dt_tensor), intent(inout) :: sorted_indices
   type(dt_tensor), intent(inout) :: unsorted_indices
   type(frame) :: f
-  call dtf_begin(f, 840)
+  call dtf_begin(f, 842)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(lengths))
   if (present(batch_first)) call dtf_give(f, 2, batch_first)
@@ -20099,7 +20143,7 @@ subroutine dt_pack_sequence(sequences, data, batch_sizes, sorted_indices, unsort
   type(dt_tensor), intent(inout) :: sorted_indices
   type(dt_tensor), intent(inout) :: unsorted_indices
   type(frame) :: f
-  call dtf_begin(f, 841)
+  call dtf_begin(f, 843)
   call dtf_give(f, 0, handle_of(sequences))
   if (present(enforce_sorted)) call dtf_give(f, 1, enforce_sorted)
   call run(f, stat, errmsg)
@@ -20124,7 +20168,7 @@ subroutine dt_pad_packed_sequence(data, batch_sizes, padded, lengths, unsorted_i
   type(dt_tensor), intent(inout) :: padded
   type(dt_tensor), intent(inout) :: lengths
   type(frame) :: f
-  call dtf_begin(f, 842)
+  call dtf_begin(f, 844)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(unsorted_indices)) call dtf_give(f, 2, handle_of(unsorted_indices))
@@ -20146,7 +20190,7 @@ function dt_unpack_sequence(data, batch_sizes, unsorted_indices, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 843)
+  call dtf_begin(f, 845)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(unsorted_indices)) call dtf_give(f, 2, handle_of(unsorted_indices))
@@ -20169,7 +20213,7 @@ function dt_sum(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 844)
+  call dtf_begin(f, 846)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20188,7 +20232,7 @@ function dt_mean(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 845)
+  call dtf_begin(f, 847)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20207,7 +20251,7 @@ function dt_nansum(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 846)
+  call dtf_begin(f, 848)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20226,7 +20270,7 @@ function dt_nanmean(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 847)
+  call dtf_begin(f, 849)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20243,7 +20287,7 @@ function dt_count_nonzero(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 848)
+  call dtf_begin(f, 850)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -20260,7 +20304,7 @@ function dt_prod(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 849)
+  call dtf_begin(f, 851)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20276,7 +20320,7 @@ function dt_max(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 850)
+  call dtf_begin(f, 852)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20285,39 +20329,6 @@ end function
 ! max_dim: Largest element along a dimension, and where it is. The largest elements and the
 ! positions of the first of them (int64).
 subroutine dt_max_dim(input, dim, values, indices, keepdim, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  type(*), dimension(..), intent(in) :: dim
-  logical, intent(in), optional :: keepdim
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor), intent(inout) :: values
-  type(dt_tensor), intent(inout) :: indices
-  type(frame) :: f
-  call dtf_begin(f, 851)
-  call dtf_give(f, 0, handle_of(input))
-  call dtf_give(f, 1, dim)
-  if (present(keepdim)) call dtf_give(f, 2, keepdim)
-  call run(f, stat, errmsg)
-  call hold(values, f%taken(0))
-  call hold(indices, f%taken(2))
-  call dtf_end(f)
-end subroutine
-! min: Smallest element; NaN if there is one. Equal elements share the gradient.
-function dt_min(input, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 852)
-  call dtf_give(f, 0, handle_of(input))
-  call run(f, stat, errmsg)
-  call hold(out, f%taken(0))
-  call dtf_end(f)
-end function
-! min_dim: Smallest element along a dimension, and where it is. The smallest elements and the
-! positions of the first of them (int64).
-subroutine dt_min_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   type(*), dimension(..), intent(in) :: dim
   logical, intent(in), optional :: keepdim
@@ -20335,6 +20346,39 @@ subroutine dt_min_dim(input, dim, values, indices, keepdim, stat, errmsg)
   call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
+! min: Smallest element; NaN if there is one. Equal elements share the gradient.
+function dt_min(input, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 854)
+  call dtf_give(f, 0, handle_of(input))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
+  call dtf_end(f)
+end function
+! min_dim: Smallest element along a dimension, and where it is. The smallest elements and the
+! positions of the first of them (int64).
+subroutine dt_min_dim(input, dim, values, indices, keepdim, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  type(*), dimension(..), intent(in) :: dim
+  logical, intent(in), optional :: keepdim
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor), intent(inout) :: values
+  type(dt_tensor), intent(inout) :: indices
+  type(frame) :: f
+  call dtf_begin(f, 855)
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, dim)
+  if (present(keepdim)) call dtf_give(f, 2, keepdim)
+  call run(f, stat, errmsg)
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
+  call dtf_end(f)
+end subroutine
 ! amax: Largest element over dimensions. Equal elements share the gradient.
 function dt_amax(input, dim, keepdim, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
@@ -20344,7 +20388,7 @@ function dt_amax(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 854)
+  call dtf_begin(f, 856)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20361,7 +20405,7 @@ function dt_amin(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 855)
+  call dtf_begin(f, 857)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20380,7 +20424,7 @@ subroutine dt_aminmax(input, min, max, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: min
   type(dt_tensor), intent(inout) :: max
   type(frame) :: f
-  call dtf_begin(f, 856)
+  call dtf_begin(f, 858)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20398,7 +20442,7 @@ function dt_argmax(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 857)
+  call dtf_begin(f, 859)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20415,7 +20459,7 @@ function dt_argmin(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 858)
+  call dtf_begin(f, 860)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20433,7 +20477,7 @@ function dt_var(input, dim, correction, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 859)
+  call dtf_begin(f, 861)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -20452,7 +20496,7 @@ function dt_std(input, dim, correction, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 860)
+  call dtf_begin(f, 862)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -20472,7 +20516,7 @@ subroutine dt_var_mean(input, var, mean, dim, correction, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: var
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
-  call dtf_begin(f, 861)
+  call dtf_begin(f, 863)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -20493,7 +20537,7 @@ subroutine dt_std_mean(input, std, mean, dim, correction, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: std
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
-  call dtf_begin(f, 862)
+  call dtf_begin(f, 864)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -20513,7 +20557,7 @@ function dt_cov(input, correction, fweights, aweights, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 863)
+  call dtf_begin(f, 865)
   call dtf_give(f, 0, handle_of(input))
   if (present(correction)) call dtf_give(f, 1, correction)
   if (present(fweights)) call dtf_give(f, 2, handle_of(fweights))
@@ -20529,7 +20573,7 @@ function dt_corrcoef(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 864)
+  call dtf_begin(f, 866)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20547,7 +20591,7 @@ function dt_norm(input, p, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 865)
+  call dtf_begin(f, 867)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call give(f, 1, p)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20566,7 +20610,7 @@ function dt_any(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 866)
+  call dtf_begin(f, 868)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20583,7 +20627,7 @@ function dt_all(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 867)
+  call dtf_begin(f, 869)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20600,7 +20644,7 @@ function dt_logsumexp(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 868)
+  call dtf_begin(f, 870)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20617,7 +20661,7 @@ function dt_cumsum(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 869)
+  call dtf_begin(f, 871)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -20633,7 +20677,7 @@ subroutine dt_cumsum_(input, dim, dtype, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 870)
+  call dtf_begin(f, 872)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -20649,7 +20693,7 @@ function dt_cumprod(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 871)
+  call dtf_begin(f, 873)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -20665,7 +20709,7 @@ subroutine dt_cumprod_(input, dim, dtype, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 872)
+  call dtf_begin(f, 874)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -20681,7 +20725,7 @@ function dt_logcumsumexp(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 873)
+  call dtf_begin(f, 875)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -20700,7 +20744,7 @@ function dt_diff(input, n, dim, prepend, append, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 874)
+  call dtf_begin(f, 876)
   call dtf_give(f, 0, handle_of(input))
   if (present(n)) call dtf_give(f, 1, n)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20721,7 +20765,7 @@ function dt_gradient(input, spacing, dim, edge_order, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 875)
+  call dtf_begin(f, 877)
   call dtf_give(f, 0, handle_of(input))
   if (present(spacing)) call dtf_give(f, 1, spacing)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20746,7 +20790,7 @@ function dt_gradient_at(input, coordinates, dim, edge_order, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 876)
+  call dtf_begin(f, 878)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(coordinates))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20770,7 +20814,7 @@ function dt_trapezoid(y, x, dx, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 877)
+  call dtf_begin(f, 879)
   call dtf_give(f, 0, handle_of(y))
   if (present(x)) call dtf_give(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -20789,7 +20833,7 @@ function dt_cumulative_trapezoid(y, x, dx, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 878)
+  call dtf_begin(f, 880)
   call dtf_give(f, 0, handle_of(y))
   if (present(x)) call dtf_give(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -20806,7 +20850,7 @@ function dt_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 879)
+  call dtf_begin(f, 881)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -20824,7 +20868,7 @@ function dt_isclose(input, other, rtol, atol, equal_nan, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 880)
+  call dtf_begin(f, 882)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
@@ -20845,7 +20889,7 @@ function dt_allclose(input, other, rtol, atol, equal_nan, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 881)
+  call dtf_begin(f, 883)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
@@ -20866,7 +20910,7 @@ function dt_pad(input, pad, mode, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 882)
+  call dtf_begin(f, 884)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, pad)
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -20884,7 +20928,7 @@ function dt_constant_pad_nd(input, pad, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 883)
+  call dtf_begin(f, 885)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, pad)
   if (present(value)) call give(f, 2, value)
@@ -20901,7 +20945,7 @@ function dt_roll(input, shifts, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 884)
+  call dtf_begin(f, 886)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, shifts)
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -20918,7 +20962,7 @@ function dt_rot90(input, k, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 885)
+  call dtf_begin(f, 887)
   call dtf_give(f, 0, handle_of(input))
   if (present(k)) call dtf_give(f, 1, k)
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -20933,7 +20977,7 @@ function dt_fliplr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 886)
+  call dtf_begin(f, 888)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20946,7 +20990,7 @@ function dt_flipud(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 887)
+  call dtf_begin(f, 889)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -20961,7 +21005,7 @@ function dt_tile(input, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 888)
+  call dtf_begin(f, 890)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call run(f, stat, errmsg)
@@ -20978,7 +21022,7 @@ function dt_repeat_interleave(input, repeats, dim, output_size, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 889)
+  call dtf_begin(f, 891)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, repeats)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20996,7 +21040,7 @@ function dt_diag(input, diagonal, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 890)
+  call dtf_begin(f, 892)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call run(f, stat, errmsg)
@@ -21013,7 +21057,7 @@ function dt_diag_embed(input, offset, dim1, dim2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 891)
+  call dtf_begin(f, 893)
   call dtf_give(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -21030,7 +21074,7 @@ function dt_diagflat(input, offset, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 892)
+  call dtf_begin(f, 894)
   call dtf_give(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   call run(f, stat, errmsg)
@@ -21045,7 +21089,7 @@ function dt_block_diag(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 893)
+  call dtf_begin(f, 895)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21058,7 +21102,7 @@ function dt_hstack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 894)
+  call dtf_begin(f, 896)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21071,7 +21115,7 @@ function dt_vstack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 895)
+  call dtf_begin(f, 897)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21084,7 +21128,7 @@ function dt_dstack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 896)
+  call dtf_begin(f, 898)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21097,7 +21141,7 @@ function dt_column_stack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 897)
+  call dtf_begin(f, 899)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21111,7 +21155,7 @@ function dt_unravel_index(indices, shape, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 898)
+  call dtf_begin(f, 900)
   call dtf_give(f, 0, handle_of(indices))
   call dtf_give(f, 1, shape)
   call run(f, stat, errmsg)
@@ -21131,7 +21175,7 @@ function dt_cartesian_prod(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 899)
+  call dtf_begin(f, 901)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21146,7 +21190,7 @@ function dt_combinations(input, r, with_replacement, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 900)
+  call dtf_begin(f, 902)
   call dtf_give(f, 0, handle_of(input))
   if (present(r)) call dtf_give(f, 1, r)
   if (present(with_replacement)) call dtf_give(f, 2, with_replacement)
@@ -21165,7 +21209,7 @@ function dt_tril_indices(row, col, offset, dtype, device, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 901)
+  call dtf_begin(f, 903)
   call dtf_give(f, 0, row)
   call dtf_give(f, 1, col)
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -21186,7 +21230,7 @@ function dt_triu_indices(row, col, offset, dtype, device, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 902)
+  call dtf_begin(f, 904)
   call dtf_give(f, 0, row)
   call dtf_give(f, 1, col)
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -21206,7 +21250,7 @@ function dt_select_scatter(input, src, dim, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 903)
+  call dtf_begin(f, 905)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   call dtf_give(f, 2, dim)
@@ -21227,7 +21271,7 @@ function dt_slice_scatter(input, src, dim, start, end, step, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 904)
+  call dtf_begin(f, 906)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21249,7 +21293,7 @@ function dt_diagonal_scatter(input, src, offset, dim1, dim2, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 905)
+  call dtf_begin(f, 907)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -21270,7 +21314,7 @@ function dt_as_strided_scatter(input, src, size, stride, storage_offset, stat, e
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 906)
+  call dtf_begin(f, 908)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   call dtf_give(f, 2, size)
@@ -21292,7 +21336,7 @@ function dt_im2col(input, kernel_size, dilation, padding, stride, stat, errmsg) 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 907)
+  call dtf_begin(f, 909)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(dilation)) call dtf_give(f, 2, dilation)
@@ -21314,7 +21358,7 @@ function dt_fold(input, output_size, kernel_size, dilation, padding, stride, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 908)
+  call dtf_begin(f, 910)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call dtf_give(f, 2, kernel_size)
@@ -21334,7 +21378,7 @@ function dt_pixel_shuffle(input, upscale_factor, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 909)
+  call dtf_begin(f, 911)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, upscale_factor)
   call run(f, stat, errmsg)
@@ -21350,7 +21394,7 @@ function dt_pixel_unshuffle(input, downscale_factor, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 910)
+  call dtf_begin(f, 912)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, downscale_factor)
   call run(f, stat, errmsg)
@@ -21366,7 +21410,7 @@ function dt_channel_shuffle(input, groups, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 911)
+  call dtf_begin(f, 913)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, groups)
   call run(f, stat, errmsg)
@@ -21385,7 +21429,7 @@ subroutine dt_sort(input, values, indices, dim, descending, stable, stat, errmsg
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 912)
+  call dtf_begin(f, 914)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
@@ -21405,7 +21449,7 @@ function dt_argsort(input, dim, descending, stable, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 913)
+  call dtf_begin(f, 915)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
@@ -21421,7 +21465,7 @@ function dt_msort(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 914)
+  call dtf_begin(f, 916)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21440,7 +21484,7 @@ subroutine dt_topk(input, k, values, indices, dim, largest, sorted, stat, errmsg
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 915)
+  call dtf_begin(f, 917)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21463,7 +21507,7 @@ subroutine dt_kthvalue(input, k, values, indices, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 916)
+  call dtf_begin(f, 918)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21481,7 +21525,7 @@ function dt_median(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 917)
+  call dtf_begin(f, 919)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21498,7 +21542,7 @@ subroutine dt_median_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 918)
+  call dtf_begin(f, 920)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -21515,7 +21559,7 @@ function dt_nanmedian(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 919)
+  call dtf_begin(f, 921)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21532,7 +21576,7 @@ subroutine dt_nanmedian_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 920)
+  call dtf_begin(f, 922)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -21552,7 +21596,7 @@ subroutine dt_mode(input, values, indices, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 921)
+  call dtf_begin(f, 923)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -21572,7 +21616,7 @@ function dt_quantile(input, q, dim, keepdim, interpolation, stat, errmsg) result
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 922)
+  call dtf_begin(f, 924)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21593,7 +21637,7 @@ function dt_nanquantile(input, q, dim, keepdim, interpolation, stat, errmsg) res
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 923)
+  call dtf_begin(f, 925)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21613,7 +21657,7 @@ subroutine dt_cummax(input, dim, values, indices, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 924)
+  call dtf_begin(f, 926)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -21631,7 +21675,7 @@ subroutine dt_cummin(input, dim, values, indices, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 925)
+  call dtf_begin(f, 927)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -21654,7 +21698,7 @@ subroutine dt_unique(input, output, inverse_indices, counts, sorted, return_inve
   type(dt_tensor), intent(inout) :: inverse_indices
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
-  call dtf_begin(f, 926)
+  call dtf_begin(f, 928)
   call dtf_give(f, 0, handle_of(input))
   if (present(sorted)) call dtf_give(f, 1, sorted)
   if (present(return_inverse)) call dtf_give(f, 2, return_inverse)
@@ -21680,7 +21724,7 @@ subroutine dt_unique_consecutive(input, output, inverse_indices, counts, return_
   type(dt_tensor), intent(inout) :: inverse_indices
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
-  call dtf_begin(f, 927)
+  call dtf_begin(f, 929)
   call dtf_give(f, 0, handle_of(input))
   if (present(return_inverse)) call dtf_give(f, 1, return_inverse)
   if (present(return_counts)) call dtf_give(f, 2, return_counts)
@@ -21703,7 +21747,7 @@ function dt_searchsorted(sorted_sequence, input, out_int32, right, side, sorter,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 928)
+  call dtf_begin(f, 930)
   call dtf_give(f, 0, handle_of(sorted_sequence))
   call give(f, 1, input)
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
@@ -21724,7 +21768,7 @@ function dt_bucketize(input, boundaries, out_int32, right, stat, errmsg) result(
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 929)
+  call dtf_begin(f, 931)
   call give(f, 0, input)
   call dtf_give(f, 1, handle_of(boundaries))
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
@@ -21743,7 +21787,7 @@ function dt_isin(elements, test_elements, assume_unique, invert, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 930)
+  call dtf_begin(f, 932)
   call give(f, 0, elements)
   call give(f, 1, test_elements)
   if (present(assume_unique)) call dtf_give(f, 2, assume_unique)
@@ -21761,7 +21805,7 @@ function dt_bincount(input, weights, minlength, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 931)
+  call dtf_begin(f, 933)
   call dtf_give(f, 0, handle_of(input))
   if (present(weights)) call dtf_give(f, 1, handle_of(weights))
   if (present(minlength)) call dtf_give(f, 2, minlength)
@@ -21779,7 +21823,7 @@ function dt_histc(input, bins, min, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 932)
+  call dtf_begin(f, 934)
   call dtf_give(f, 0, handle_of(input))
   if (present(bins)) call dtf_give(f, 1, bins)
   if (present(min)) call give(f, 2, min)
@@ -21801,7 +21845,7 @@ subroutine dt_histogram(input, hist, bin_edges, bins, range, weight, density, st
   type(dt_tensor), intent(inout) :: hist
   type(dt_tensor), intent(inout) :: bin_edges
   type(frame) :: f
-  call dtf_begin(f, 933)
+  call dtf_begin(f, 935)
   call dtf_give(f, 0, handle_of(input))
   if (present(bins)) call give(f, 1, bins)
   if (present(range)) call dtf_give(f, 2, range)
@@ -21819,7 +21863,7 @@ function dt_erfc(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 934)
+  call dtf_begin(f, 936)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21831,7 +21875,7 @@ subroutine dt_erfc_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 935)
+  call dtf_begin(f, 937)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -21843,7 +21887,7 @@ function dt_erfcx(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 936)
+  call dtf_begin(f, 938)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21856,7 +21900,7 @@ function dt_erfinv(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 937)
+  call dtf_begin(f, 939)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21868,7 +21912,7 @@ subroutine dt_erfinv_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 938)
+  call dtf_begin(f, 940)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -21880,7 +21924,7 @@ function dt_ndtri(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 939)
+  call dtf_begin(f, 941)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21893,7 +21937,7 @@ function dt_ndtr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 940)
+  call dtf_begin(f, 942)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21906,7 +21950,7 @@ function dt_log_ndtr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 941)
+  call dtf_begin(f, 943)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21919,7 +21963,7 @@ function dt_lgamma(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 942)
+  call dtf_begin(f, 944)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21931,7 +21975,7 @@ subroutine dt_lgamma_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 943)
+  call dtf_begin(f, 945)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -21943,7 +21987,7 @@ function dt_digamma(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 944)
+  call dtf_begin(f, 946)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -21955,7 +21999,7 @@ subroutine dt_digamma_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 945)
+  call dtf_begin(f, 947)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -21969,7 +22013,7 @@ function dt_zeta(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 946)
+  call dtf_begin(f, 948)
   call give(f, 0, input)
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -21984,7 +22028,7 @@ function dt_polygamma(n, input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 947)
+  call dtf_begin(f, 949)
   call dtf_give(f, 0, n)
   call dtf_give(f, 1, handle_of(input))
   call run(f, stat, errmsg)
@@ -21998,7 +22042,7 @@ subroutine dt_polygamma_(input, n, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 948)
+  call dtf_begin(f, 950)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22013,7 +22057,7 @@ function dt_mvlgamma(input, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 949)
+  call dtf_begin(f, 951)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call run(f, stat, errmsg)
@@ -22027,7 +22071,7 @@ subroutine dt_mvlgamma_(input, p, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 950)
+  call dtf_begin(f, 952)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call run(f, stat, errmsg)
@@ -22040,7 +22084,7 @@ function dt_i0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 951)
+  call dtf_begin(f, 953)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22052,7 +22096,7 @@ subroutine dt_i0_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 952)
+  call dtf_begin(f, 954)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -22064,7 +22108,7 @@ function dt_i0e(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 953)
+  call dtf_begin(f, 955)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22077,7 +22121,7 @@ function dt_i1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 954)
+  call dtf_begin(f, 956)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22090,7 +22134,7 @@ function dt_i1e(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 955)
+  call dtf_begin(f, 957)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22103,7 +22147,7 @@ function dt_bessel_j0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 956)
+  call dtf_begin(f, 958)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22116,7 +22160,7 @@ function dt_bessel_j1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 957)
+  call dtf_begin(f, 959)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22130,7 +22174,7 @@ function dt_bessel_y0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 958)
+  call dtf_begin(f, 960)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22144,7 +22188,7 @@ function dt_bessel_y1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 959)
+  call dtf_begin(f, 961)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22158,7 +22202,7 @@ function dt_modified_bessel_k0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 960)
+  call dtf_begin(f, 962)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22172,7 +22216,7 @@ function dt_modified_bessel_k1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 961)
+  call dtf_begin(f, 963)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22186,7 +22230,7 @@ function dt_scaled_modified_bessel_k0(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 962)
+  call dtf_begin(f, 964)
   call dtf_give(f, 0, handle_of(x))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22200,7 +22244,7 @@ function dt_scaled_modified_bessel_k1(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 963)
+  call dtf_begin(f, 965)
   call dtf_give(f, 0, handle_of(x))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22213,7 +22257,7 @@ function dt_spherical_bessel_j0(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 964)
+  call dtf_begin(f, 966)
   call dtf_give(f, 0, handle_of(x))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22226,7 +22270,7 @@ function dt_airy_ai(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 965)
+  call dtf_begin(f, 967)
   call dtf_give(f, 0, handle_of(x))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22241,7 +22285,7 @@ function dt_igamma(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 966)
+  call dtf_begin(f, 968)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22255,7 +22299,7 @@ subroutine dt_igamma_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 967)
+  call dtf_begin(f, 969)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22269,7 +22313,7 @@ function dt_gammainc(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 968)
+  call dtf_begin(f, 970)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22285,7 +22329,7 @@ function dt_igammac(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 969)
+  call dtf_begin(f, 971)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22299,7 +22343,7 @@ subroutine dt_igammac_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 970)
+  call dtf_begin(f, 972)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22313,7 +22357,7 @@ function dt_gammaincc(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 971)
+  call dtf_begin(f, 973)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22329,7 +22373,7 @@ function dt_chebyshev_polynomial_t(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 972)
+  call dtf_begin(f, 974)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22345,7 +22389,7 @@ function dt_chebyshev_polynomial_u(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 973)
+  call dtf_begin(f, 975)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22361,7 +22405,7 @@ function dt_chebyshev_polynomial_v(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 974)
+  call dtf_begin(f, 976)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22377,7 +22421,7 @@ function dt_chebyshev_polynomial_w(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 975)
+  call dtf_begin(f, 977)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22393,7 +22437,7 @@ function dt_shifted_chebyshev_polynomial_t(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 976)
+  call dtf_begin(f, 978)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22409,7 +22453,7 @@ function dt_shifted_chebyshev_polynomial_u(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 977)
+  call dtf_begin(f, 979)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22425,7 +22469,7 @@ function dt_shifted_chebyshev_polynomial_v(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 978)
+  call dtf_begin(f, 980)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22441,7 +22485,7 @@ function dt_shifted_chebyshev_polynomial_w(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 979)
+  call dtf_begin(f, 981)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22456,7 +22500,7 @@ function dt_hermite_polynomial_h(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 980)
+  call dtf_begin(f, 982)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22471,7 +22515,7 @@ function dt_hermite_polynomial_he(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 981)
+  call dtf_begin(f, 983)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22486,7 +22530,7 @@ function dt_laguerre_polynomial_l(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 982)
+  call dtf_begin(f, 984)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22501,7 +22545,7 @@ function dt_legendre_polynomial_p(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 983)
+  call dtf_begin(f, 985)
   call give(f, 0, x)
   call give(f, 1, n)
   call run(f, stat, errmsg)
@@ -22515,7 +22559,7 @@ function dt_entr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 984)
+  call dtf_begin(f, 986)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22529,7 +22573,7 @@ function dt_xlog1py(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 985)
+  call dtf_begin(f, 987)
   call give(f, 0, input)
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -22545,7 +22589,7 @@ subroutine dt_frexp(input, mantissa, exponent, stat, errmsg)
   type(dt_tensor), intent(inout) :: mantissa
   type(dt_tensor), intent(inout) :: exponent
   type(frame) :: f
-  call dtf_begin(f, 986)
+  call dtf_begin(f, 988)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(mantissa, f%taken(0))
@@ -22561,7 +22605,7 @@ function dt_nextafter(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 987)
+  call dtf_begin(f, 989)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22575,7 +22619,7 @@ subroutine dt_nextafter_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 988)
+  call dtf_begin(f, 990)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22589,7 +22633,7 @@ function dt_tensor_alias(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 989)
+  call dtf_begin(f, 991)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22602,7 +22646,7 @@ function dt_tensor_dim(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 990)
+  call dtf_begin(f, 992)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22616,7 +22660,7 @@ function dt_tensor_size(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 991)
+  call dtf_begin(f, 993)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -22630,7 +22674,7 @@ function dt_tensor_shape(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 992)
+  call dtf_begin(f, 994)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -22644,7 +22688,7 @@ function dt_tensor_stride(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 993)
+  call dtf_begin(f, 995)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -22658,7 +22702,7 @@ function dt_tensor_numel(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 994)
+  call dtf_begin(f, 996)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22671,7 +22715,7 @@ function dt_tensor_storage_offset(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 995)
+  call dtf_begin(f, 997)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22684,7 +22728,7 @@ function dt_tensor_storage_nbytes(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 996)
+  call dtf_begin(f, 998)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22697,7 +22741,7 @@ function dt_tensor_element_size(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 997)
+  call dtf_begin(f, 999)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22710,7 +22754,7 @@ function dt_tensor_dtype(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 998)
+  call dtf_begin(f, 1000)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22723,7 +22767,7 @@ function dt_tensor_device(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 999)
+  call dtf_begin(f, 1001)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -22738,7 +22782,7 @@ function dt_tensor_is_contiguous(input, memory_format, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1000)
+  call dtf_begin(f, 1002)
   call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call run(f, stat, errmsg)
@@ -22753,7 +22797,7 @@ function dt_tensor_data_ptr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(c_ptr) :: out
   type(frame) :: f
-  call dtf_begin(f, 1001)
+  call dtf_begin(f, 1003)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22767,7 +22811,7 @@ function dt_tensor_is_set_to(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1002)
+  call dtf_begin(f, 1004)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22782,7 +22826,7 @@ function dt_tensor_is_same(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1003)
+  call dtf_begin(f, 1005)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22797,7 +22841,7 @@ function dt_tensor_base(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1004)
+  call dtf_begin(f, 1006)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22814,7 +22858,7 @@ function dt_out_offer(place, inputs, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1005)
+  call dtf_begin(f, 1007)
   call dtf_give(f, 0, handle_of(place))
   call dtf_give(f, 1, handle_of(inputs))
   call run(f, stat, errmsg)
@@ -22831,7 +22875,7 @@ function dt_out_finish(place, made, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1006)
+  call dtf_begin(f, 1008)
   call dtf_give(f, 0, handle_of(place))
   if (present(made)) call dtf_give(f, 1, handle_of(made))
   call run(f, stat, errmsg)
@@ -22846,7 +22890,7 @@ function dt_tensor_version(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1007)
+  call dtf_begin(f, 1009)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22859,7 +22903,7 @@ function dt_tensor_item(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1008)
+  call dtf_begin(f, 1010)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22872,7 +22916,7 @@ function dt_tensor_to_string(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1009)
+  call dtf_begin(f, 1011)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -22889,7 +22933,7 @@ subroutine dt_set_print_options(precision, threshold, edge_items, line_width, sc
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1010)
+  call dtf_begin(f, 1012)
   if (present(precision)) call dtf_give(f, 0, precision)
   if (present(threshold)) call dtf_give(f, 1, threshold)
   if (present(edge_items)) call dtf_give(f, 2, edge_items)
@@ -22906,7 +22950,7 @@ function dt_tensor_requires_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1011)
+  call dtf_begin(f, 1013)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22919,7 +22963,7 @@ subroutine dt_tensor_requires_grad_(input, requires_grad, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1012)
+  call dtf_begin(f, 1014)
   call dtf_give(f, 0, handle_of(input))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call run(f, stat, errmsg)
@@ -22932,7 +22976,7 @@ function dt_tensor_is_leaf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1013)
+  call dtf_begin(f, 1015)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22945,7 +22989,7 @@ function dt_tensor_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1014)
+  call dtf_begin(f, 1016)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22958,7 +23002,7 @@ subroutine dt_tensor_set_grad(input, grad, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1015)
+  call dtf_begin(f, 1017)
   call dtf_give(f, 0, handle_of(input))
   if (present(grad)) call dtf_give(f, 1, handle_of(grad))
   call run(f, stat, errmsg)
@@ -22970,7 +23014,7 @@ subroutine dt_tensor_retain_grad(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1016)
+  call dtf_begin(f, 1018)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -22982,7 +23026,7 @@ function dt_tensor_retains_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1017)
+  call dtf_begin(f, 1019)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -22996,7 +23040,7 @@ function dt_tensor_node(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 1018)
+  call dtf_begin(f, 1020)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23009,7 +23053,7 @@ function dt_tensor_output_nr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1019)
+  call dtf_begin(f, 1021)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -23023,7 +23067,7 @@ function dt_node_name(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1020)
+  call dtf_begin(f, 1022)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -23037,7 +23081,7 @@ function dt_node_address(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(c_ptr) :: out
   type(frame) :: f
-  call dtf_begin(f, 1021)
+  call dtf_begin(f, 1023)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -23050,7 +23094,7 @@ function dt_node_next_count(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1022)
+  call dtf_begin(f, 1024)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -23065,7 +23109,7 @@ function dt_node_next_output(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1023)
+  call dtf_begin(f, 1025)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call run(f, stat, errmsg)
@@ -23080,7 +23124,7 @@ function dt_node_next(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 1024)
+  call dtf_begin(f, 1026)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call run(f, stat, errmsg)
@@ -23095,7 +23139,7 @@ function dt_tensor_grad_fn_name(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1025)
+  call dtf_begin(f, 1027)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
@@ -23110,7 +23154,7 @@ function dt_tensor_data(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1026)
+  call dtf_begin(f, 1028)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23124,7 +23168,7 @@ subroutine dt_tensor_set_data(input, data, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1027)
+  call dtf_begin(f, 1029)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(data))
   call run(f, stat, errmsg)
@@ -23137,7 +23181,7 @@ function dt_build_info(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1028)
+  call dtf_begin(f, 1030)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
   call dtf_take(f, 0, out)
@@ -23150,7 +23194,7 @@ function dt_string_list_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1029)
+  call dtf_begin(f, 1031)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -23163,7 +23207,7 @@ function dt_tensor_list_new(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor_list) :: out
   type(frame) :: f
-  call dtf_begin(f, 1030)
+  call dtf_begin(f, 1032)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23176,7 +23220,7 @@ function dt_tensor_list_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1031)
+  call dtf_begin(f, 1033)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -23190,7 +23234,7 @@ function dt_tensor_list_get(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1032)
+  call dtf_begin(f, 1034)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call run(f, stat, errmsg)
@@ -23203,7 +23247,7 @@ function dt_is_grad_enabled(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1033)
+  call dtf_begin(f, 1035)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -23214,7 +23258,7 @@ subroutine dt_set_grad_enabled(mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1034)
+  call dtf_begin(f, 1036)
   call dtf_give(f, 0, mode)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23225,7 +23269,7 @@ function dt_is_anomaly_enabled(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1035)
+  call dtf_begin(f, 1037)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -23237,7 +23281,7 @@ subroutine dt_set_detect_anomaly(mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1036)
+  call dtf_begin(f, 1038)
   call dtf_give(f, 0, mode)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23248,7 +23292,7 @@ function dt_get_default_dtype(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 1037)
+  call dtf_begin(f, 1039)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -23259,7 +23303,7 @@ subroutine dt_set_default_dtype(d, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1038)
+  call dtf_begin(f, 1040)
   call dtf_give(f, 0, d)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23270,7 +23314,7 @@ function dt_get_default_device(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1039)
+  call dtf_begin(f, 1041)
   call run(f, stat, errmsg)
   allocate (character(dtf_longest(f, 0)) :: out)
   call dtf_take(f, 0, out)
@@ -23282,7 +23326,7 @@ subroutine dt_set_default_device(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1040)
+  call dtf_begin(f, 1042)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23294,7 +23338,7 @@ function dt_device_is_available(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1041)
+  call dtf_begin(f, 1043)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -23306,7 +23350,7 @@ function dt_get_num_threads(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1042)
+  call dtf_begin(f, 1044)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
   call dtf_end(f)
@@ -23317,7 +23361,7 @@ subroutine dt_set_num_threads(n, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1043)
+  call dtf_begin(f, 1045)
   call dtf_give(f, 0, n)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23332,7 +23376,7 @@ subroutine dt_memory_stats(allocated, reserved, peak, device, stat, errmsg)
   integer(int64), intent(out) :: reserved
   integer(int64), intent(out) :: peak
   type(frame) :: f
-  call dtf_begin(f, 1044)
+  call dtf_begin(f, 1046)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, allocated)
@@ -23346,7 +23390,7 @@ subroutine dt_set_log(log, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1045)
+  call dtf_begin(f, 1047)
   if (present(log)) call dtf_give(f, 0, transfer(c_funloc(log), 0_int64))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23358,7 +23402,7 @@ subroutine dt_set_memory_hook(hook, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1046)
+  call dtf_begin(f, 1048)
   call dtf_give(f, 0, transfer(c_funloc(hook), 0_int64))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23368,7 +23412,7 @@ subroutine dt_remove_memory_hook(stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1047)
+  call dtf_begin(f, 1049)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -23378,7 +23422,7 @@ subroutine dt_empty_cache(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1048)
+  call dtf_begin(f, 1050)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23390,7 +23434,7 @@ subroutine dt_synchronize(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1049)
+  call dtf_begin(f, 1051)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23403,7 +23447,7 @@ function dt_view(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1050)
+  call dtf_begin(f, 1052)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -23417,7 +23461,7 @@ function dt_detach(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1051)
+  call dtf_begin(f, 1053)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23430,7 +23474,7 @@ subroutine dt_detach_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1052)
+  call dtf_begin(f, 1054)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23443,7 +23487,7 @@ function dt_view_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1053)
+  call dtf_begin(f, 1055)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -23458,7 +23502,7 @@ function dt_reshape(input, shape, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1054)
+  call dtf_begin(f, 1056)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, shape)
   call run(f, stat, errmsg)
@@ -23473,7 +23517,7 @@ function dt_reshape_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1055)
+  call dtf_begin(f, 1057)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -23489,7 +23533,7 @@ function dt_flatten(input, start_dim, end_dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1056)
+  call dtf_begin(f, 1058)
   call dtf_give(f, 0, handle_of(input))
   if (present(start_dim)) call dtf_give(f, 1, start_dim)
   if (present(end_dim)) call dtf_give(f, 2, end_dim)
@@ -23506,7 +23550,7 @@ function dt_unflatten(input, dim, sizes, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1057)
+  call dtf_begin(f, 1059)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, sizes)
@@ -23523,7 +23567,7 @@ function dt_transpose(input, dim0, dim1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1058)
+  call dtf_begin(f, 1060)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -23539,7 +23583,7 @@ subroutine dt_transpose_(input, dim0, dim1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1059)
+  call dtf_begin(f, 1061)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -23555,7 +23599,7 @@ function dt_swapaxes(input, axis0, axis1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1060)
+  call dtf_begin(f, 1062)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
@@ -23571,7 +23615,7 @@ subroutine dt_swapaxes_(input, axis0, axis1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1061)
+  call dtf_begin(f, 1063)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
@@ -23586,7 +23630,7 @@ function dt_permute(input, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1062)
+  call dtf_begin(f, 1064)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call run(f, stat, errmsg)
@@ -23602,7 +23646,7 @@ function dt_movedim(input, source, destination, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1063)
+  call dtf_begin(f, 1065)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
@@ -23617,7 +23661,7 @@ function dt_t(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1064)
+  call dtf_begin(f, 1066)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23629,7 +23673,7 @@ subroutine dt_t_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1065)
+  call dtf_begin(f, 1067)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23642,7 +23686,7 @@ function dt_squeeze(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1066)
+  call dtf_begin(f, 1068)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -23656,7 +23700,7 @@ subroutine dt_squeeze_(input, dim, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1067)
+  call dtf_begin(f, 1069)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -23670,7 +23714,7 @@ function dt_unsqueeze(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1068)
+  call dtf_begin(f, 1070)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -23684,7 +23728,7 @@ subroutine dt_unsqueeze_(input, dim, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1069)
+  call dtf_begin(f, 1071)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -23698,7 +23742,7 @@ function dt_expand(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1070)
+  call dtf_begin(f, 1072)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -23713,7 +23757,7 @@ function dt_expand_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1071)
+  call dtf_begin(f, 1073)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -23728,7 +23772,7 @@ function dt_broadcast_to(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1072)
+  call dtf_begin(f, 1074)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -23744,7 +23788,7 @@ function dt_select(input, dim, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1073)
+  call dtf_begin(f, 1075)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, index)
@@ -23762,7 +23806,7 @@ function dt_narrow(input, dim, start, length, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1074)
+  call dtf_begin(f, 1076)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
@@ -23782,7 +23826,7 @@ function dt_slice(input, dim, start, end, step, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1075)
+  call dtf_begin(f, 1077)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(start)) call dtf_give(f, 2, start)
@@ -23802,7 +23846,7 @@ function dt_as_strided(input, size, stride, storage_offset, stat, errmsg) result
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1076)
+  call dtf_begin(f, 1078)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -23820,7 +23864,7 @@ subroutine dt_as_strided_(input, size, stride, storage_offset, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1077)
+  call dtf_begin(f, 1079)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -23837,7 +23881,7 @@ subroutine dt_resize_(input, size, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1078)
+  call dtf_begin(f, 1080)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -23850,7 +23894,7 @@ subroutine dt_resize_as_(input, the_template, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1079)
+  call dtf_begin(f, 1081)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(the_template))
   call run(f, stat, errmsg)
@@ -23864,7 +23908,7 @@ function dt_view_dtype(input, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1080)
+  call dtf_begin(f, 1082)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   call run(f, stat, errmsg)
@@ -23882,7 +23926,7 @@ function dt_unfold(input, dimension, size, step, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1081)
+  call dtf_begin(f, 1083)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dimension)
   call dtf_give(f, 2, size)
@@ -23901,7 +23945,7 @@ function dt_diagonal(input, offset, dim1, dim2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1082)
+  call dtf_begin(f, 1084)
   call dtf_give(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -23919,7 +23963,7 @@ function dt_chunk(input, chunks, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1083)
+  call dtf_begin(f, 1085)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, chunks)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23941,7 +23985,7 @@ function dt_split(input, split_size, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1084)
+  call dtf_begin(f, 1086)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, split_size)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23963,7 +24007,7 @@ function dt_split_with_sizes(input, split_sizes, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1085)
+  call dtf_begin(f, 1087)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, split_sizes)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23985,7 +24029,7 @@ function dt_split_sections(input, sections, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1086)
+  call dtf_begin(f, 1088)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -24007,7 +24051,7 @@ function dt_split_at(input, indices, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1087)
+  call dtf_begin(f, 1089)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, indices)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -24028,7 +24072,7 @@ function dt_hsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1088)
+  call dtf_begin(f, 1090)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call run(f, stat, errmsg)
@@ -24048,7 +24092,7 @@ function dt_vsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1089)
+  call dtf_begin(f, 1091)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call run(f, stat, errmsg)
@@ -24068,7 +24112,7 @@ function dt_dsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1090)
+  call dtf_begin(f, 1092)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call run(f, stat, errmsg)
@@ -24087,7 +24131,7 @@ function dt_atleast_1d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1091)
+  call dtf_begin(f, 1093)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24100,7 +24144,7 @@ function dt_atleast_2d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1092)
+  call dtf_begin(f, 1094)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24113,7 +24157,7 @@ function dt_atleast_3d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1093)
+  call dtf_begin(f, 1095)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24126,7 +24170,7 @@ function dt_ravel(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1094)
+  call dtf_begin(f, 1096)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24139,7 +24183,7 @@ function dt_broadcast_tensors(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1095)
+  call dtf_begin(f, 1097)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -24159,7 +24203,7 @@ function dt_meshgrid(tensors, indexing, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1096)
+  call dtf_begin(f, 1098)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(indexing)) call dtf_give(f, 1, indexing)
   call run(f, stat, errmsg)
@@ -24179,7 +24223,7 @@ function dt_unbind(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1097)
+  call dtf_begin(f, 1099)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -24199,7 +24243,7 @@ function dt_cat(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1098)
+  call dtf_begin(f, 1100)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -24214,7 +24258,7 @@ function dt_stack(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1099)
+  call dtf_begin(f, 1101)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -24229,7 +24273,7 @@ function dt_repeat(input, repeats, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1100)
+  call dtf_begin(f, 1102)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, repeats)
   call run(f, stat, errmsg)
@@ -24246,7 +24290,7 @@ function dt_narrow_copy(input, dim, start, length, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1101)
+  call dtf_begin(f, 1103)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
@@ -24263,7 +24307,7 @@ function dt_sum_to_size(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1102)
+  call dtf_begin(f, 1104)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -24278,7 +24322,7 @@ function dt_flip(input, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1103)
+  call dtf_begin(f, 1105)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call run(f, stat, errmsg)
@@ -24296,7 +24340,7 @@ function dt_interpolate(input, size, scale_factor, mode, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1104)
+  call dtf_begin(f, 1106)
   call dtf_give(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
@@ -24320,7 +24364,7 @@ function dt_interpolate_aligned(input, size, scale_factor, mode, align_corners, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1105)
+  call dtf_begin(f, 1107)
   call dtf_give(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
@@ -24344,7 +24388,7 @@ function dt_grid_sample(input, grid, mode, padding_mode, align_corners, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1106)
+  call dtf_begin(f, 1108)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(grid))
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -24364,7 +24408,7 @@ function dt_affine_grid(theta, size, align_corners, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1107)
+  call dtf_begin(f, 1109)
   call dtf_give(f, 0, handle_of(theta))
   call dtf_give(f, 1, size)
   if (present(align_corners)) call dtf_give(f, 2, align_corners)
@@ -24380,7 +24424,7 @@ function dt_ger(input, vec2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1108)
+  call dtf_begin(f, 1110)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec2))
   call run(f, stat, errmsg)
@@ -24394,7 +24438,7 @@ function dt_absolute(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1109)
+  call dtf_begin(f, 1111)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24406,7 +24450,7 @@ subroutine dt_absolute_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1110)
+  call dtf_begin(f, 1112)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24418,7 +24462,7 @@ function dt_negative(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1111)
+  call dtf_begin(f, 1113)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24430,7 +24474,7 @@ subroutine dt_negative_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1112)
+  call dtf_begin(f, 1114)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24442,7 +24486,7 @@ function dt_sgn(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1113)
+  call dtf_begin(f, 1115)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24454,7 +24498,7 @@ subroutine dt_sgn_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1114)
+  call dtf_begin(f, 1116)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24466,7 +24510,7 @@ function dt_fix(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1115)
+  call dtf_begin(f, 1117)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24478,7 +24522,7 @@ subroutine dt_fix_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1116)
+  call dtf_begin(f, 1118)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24490,7 +24534,7 @@ function dt_arcsin(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1117)
+  call dtf_begin(f, 1119)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24502,7 +24546,7 @@ subroutine dt_arcsin_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1118)
+  call dtf_begin(f, 1120)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24514,7 +24558,7 @@ function dt_arccos(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1119)
+  call dtf_begin(f, 1121)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24526,7 +24570,7 @@ subroutine dt_arccos_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1120)
+  call dtf_begin(f, 1122)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24538,7 +24582,7 @@ function dt_arctan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1121)
+  call dtf_begin(f, 1123)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24550,7 +24594,7 @@ subroutine dt_arctan_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1122)
+  call dtf_begin(f, 1124)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24563,7 +24607,7 @@ function dt_arctan2(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1123)
+  call dtf_begin(f, 1125)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -24577,7 +24621,7 @@ subroutine dt_arctan2_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1124)
+  call dtf_begin(f, 1126)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -24590,7 +24634,7 @@ function dt_arcsinh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1125)
+  call dtf_begin(f, 1127)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24602,7 +24646,7 @@ subroutine dt_arcsinh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1126)
+  call dtf_begin(f, 1128)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24614,7 +24658,7 @@ function dt_arccosh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1127)
+  call dtf_begin(f, 1129)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24626,7 +24670,7 @@ subroutine dt_arccosh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1128)
+  call dtf_begin(f, 1130)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24638,7 +24682,7 @@ function dt_arctanh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1129)
+  call dtf_begin(f, 1131)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24650,7 +24694,7 @@ subroutine dt_arctanh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1130)
+  call dtf_begin(f, 1132)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -24664,7 +24708,7 @@ function dt_subtract(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1131)
+  call dtf_begin(f, 1133)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -24680,7 +24724,7 @@ subroutine dt_subtract_(input, other, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1132)
+  call dtf_begin(f, 1134)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -24695,7 +24739,7 @@ function dt_multiply(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1133)
+  call dtf_begin(f, 1135)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24709,7 +24753,7 @@ subroutine dt_multiply_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1134)
+  call dtf_begin(f, 1136)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24724,7 +24768,7 @@ function dt_divide(input, other, rounding_mode, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1135)
+  call dtf_begin(f, 1137)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -24740,7 +24784,7 @@ subroutine dt_divide_(input, other, rounding_mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1136)
+  call dtf_begin(f, 1138)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -24756,7 +24800,7 @@ function dt_clip(input, min, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1137)
+  call dtf_begin(f, 1139)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -24772,7 +24816,7 @@ subroutine dt_clip_(input, min, max, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1138)
+  call dtf_begin(f, 1140)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -24787,7 +24831,7 @@ function dt_greater(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1139)
+  call dtf_begin(f, 1141)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24801,7 +24845,7 @@ subroutine dt_greater_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1140)
+  call dtf_begin(f, 1142)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24815,7 +24859,7 @@ function dt_greater_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1141)
+  call dtf_begin(f, 1143)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24829,7 +24873,7 @@ subroutine dt_greater_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1142)
+  call dtf_begin(f, 1144)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24843,7 +24887,7 @@ function dt_less(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1143)
+  call dtf_begin(f, 1145)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24857,7 +24901,7 @@ subroutine dt_less_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1144)
+  call dtf_begin(f, 1146)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24871,7 +24915,7 @@ function dt_less_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1145)
+  call dtf_begin(f, 1147)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24885,7 +24929,7 @@ subroutine dt_less_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1146)
+  call dtf_begin(f, 1148)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24899,7 +24943,7 @@ function dt_not_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1147)
+  call dtf_begin(f, 1149)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24913,7 +24957,7 @@ subroutine dt_not_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1148)
+  call dtf_begin(f, 1150)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24929,7 +24973,7 @@ function dt_trapz(y, x, dx, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1149)
+  call dtf_begin(f, 1151)
   call dtf_give(f, 0, handle_of(y))
   if (present(x)) call dtf_give(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -24946,7 +24990,7 @@ function dt_concat(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1150)
+  call dtf_begin(f, 1152)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -24961,7 +25005,7 @@ function dt_concatenate(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1151)
+  call dtf_begin(f, 1153)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -24977,7 +25021,7 @@ function dt_swapdims(input, dim0, dim1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1152)
+  call dtf_begin(f, 1154)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -24993,7 +25037,7 @@ subroutine dt_swapdims_(input, dim0, dim1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1153)
+  call dtf_begin(f, 1155)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -25009,7 +25053,7 @@ function dt_moveaxis(input, source, destination, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1154)
+  call dtf_begin(f, 1156)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
@@ -25024,7 +25068,7 @@ function dt_row_stack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1155)
+  call dtf_begin(f, 1157)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -25037,7 +25081,7 @@ function dt_argwhere(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1156)
+  call dtf_begin(f, 1158)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -25051,7 +25095,7 @@ function dt_live_handles(kind, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1157)
+  call dtf_begin(f, 1159)
   if (present(kind)) call dtf_give(f, 0, kind)
   call run(f, stat, errmsg)
   call dtf_take(f, 0, out)
@@ -25065,7 +25109,7 @@ function dt_from_array(array, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1158)
+  call dtf_begin(f, 1160)
   call dtf_give(f, 0, array)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -25079,7 +25123,7 @@ subroutine dt_tensor_to_array(input, array, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1159)
+  call dtf_begin(f, 1161)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, array)
   call run(f, stat, errmsg)

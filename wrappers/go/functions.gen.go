@@ -8877,15 +8877,26 @@ func Softsign(input *Tensor) (out *Tensor, err error) {
 	return
 }
 
+// EluScaled: elu with an argument and a result that are scaled: selu and celu are cases of it.
+func EluScaled(input *Tensor, alpha any, scale any, inputScale any) (out *Tensor, err error) {
+	err = run(630, []any{input, alpha, scale, inputScale}, &out)
+	return
+}
+
+// EluScaled_: In-place version of `elu_scaled`.
+func EluScaled_(input *Tensor, alpha any, scale any, inputScale any) (*Tensor, error) {
+	return input, run(631, []any{input, alpha, scale, inputScale})
+}
+
 // Selu: elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515).
 func Selu(input *Tensor) (out *Tensor, err error) {
-	err = run(630, []any{input}, &out)
+	err = run(632, []any{input}, &out)
 	return
 }
 
 // Selu_: In-place version of `selu`.
 func Selu_(input *Tensor) (*Tensor, error) {
-	return input, run(631, []any{input})
+	return input, run(633, []any{input})
 }
 
 // CeluOptions are the optional arguments.
@@ -8897,7 +8908,7 @@ type CeluOptions struct {
 // Celu: input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere.
 func Celu(input *Tensor, options ...CeluOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(632, []any{input, o.Alpha}, &out)
+	err = run(634, []any{input, o.Alpha}, &out)
 	return
 }
 
@@ -8910,18 +8921,18 @@ type Celu_Options struct {
 // Celu_: In-place version of `celu`.
 func Celu_(input *Tensor, options ...Celu_Options) (*Tensor, error) {
 	o := last(options)
-	return input, run(633, []any{input, o.Alpha})
+	return input, run(635, []any{input, o.Alpha})
 }
 
 // Mish: input * tanh(softplus(input)).
 func Mish(input *Tensor) (out *Tensor, err error) {
-	err = run(634, []any{input}, &out)
+	err = run(636, []any{input}, &out)
 	return
 }
 
 // Mish_: In-place version of `mish`.
 func Mish_(input *Tensor) (*Tensor, error) {
-	return input, run(635, []any{input})
+	return input, run(637, []any{input})
 }
 
 // GluOptions are the optional arguments.
@@ -8933,13 +8944,13 @@ type GluOptions struct {
 // Glu: The first half of the input times the sigmoid of the second.
 func Glu(input *Tensor, options ...GluOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(636, []any{input, o.Dim}, &out)
+	err = run(638, []any{input, o.Dim}, &out)
 	return
 }
 
 // Prelu: input where it is positive, weight * input elsewhere.
 func (x *Tensor) Prelu(weight *Tensor) (out *Tensor, err error) {
-	err = run(637, []any{x, weight}, &out)
+	err = run(639, []any{x, weight}, &out)
 	return
 }
 
@@ -8952,414 +8963,414 @@ type SoftminOptions struct {
 // Softmin: softmax of -input.
 func Softmin(input *Tensor, dim int, options ...SoftminOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(638, []any{input, dim, o.Dtype}, &out)
+	err = run(640, []any{input, dim, o.Dtype}, &out)
 	return
 }
 
 // Eq: Where input == other.
 func (x *Tensor) Eq(other any) (out *Tensor, err error) {
-	err = run(639, []any{x, other}, &out)
+	err = run(641, []any{x, other}, &out)
 	return
 }
 
 // Eq_: In-place version of `eq`.
 func (x *Tensor) Eq_(other any) (*Tensor, error) {
-	return x, run(640, []any{x, other})
+	return x, run(642, []any{x, other})
 }
 
 // Ne: Where input != other.
 func (x *Tensor) Ne(other any) (out *Tensor, err error) {
-	err = run(641, []any{x, other}, &out)
+	err = run(643, []any{x, other}, &out)
 	return
 }
 
 // Ne_: In-place version of `ne`.
 func (x *Tensor) Ne_(other any) (*Tensor, error) {
-	return x, run(642, []any{x, other})
+	return x, run(644, []any{x, other})
 }
 
 // Lt: Where input < other.
 func (x *Tensor) Lt(other any) (out *Tensor, err error) {
-	err = run(643, []any{x, other}, &out)
+	err = run(645, []any{x, other}, &out)
 	return
 }
 
 // Lt_: In-place version of `lt`.
 func (x *Tensor) Lt_(other any) (*Tensor, error) {
-	return x, run(644, []any{x, other})
+	return x, run(646, []any{x, other})
 }
 
 // Le: Where input <= other.
 func (x *Tensor) Le(other any) (out *Tensor, err error) {
-	err = run(645, []any{x, other}, &out)
+	err = run(647, []any{x, other}, &out)
 	return
 }
 
 // Le_: In-place version of `le`.
 func (x *Tensor) Le_(other any) (*Tensor, error) {
-	return x, run(646, []any{x, other})
+	return x, run(648, []any{x, other})
 }
 
 // Gt: Where input > other.
 func (x *Tensor) Gt(other any) (out *Tensor, err error) {
-	err = run(647, []any{x, other}, &out)
+	err = run(649, []any{x, other}, &out)
 	return
 }
 
 // Gt_: In-place version of `gt`.
 func (x *Tensor) Gt_(other any) (*Tensor, error) {
-	return x, run(648, []any{x, other})
+	return x, run(650, []any{x, other})
 }
 
 // Ge: Where input >= other.
 func (x *Tensor) Ge(other any) (out *Tensor, err error) {
-	err = run(649, []any{x, other}, &out)
+	err = run(651, []any{x, other}, &out)
 	return
 }
 
 // Ge_: In-place version of `ge`.
 func (x *Tensor) Ge_(other any) (*Tensor, error) {
-	return x, run(650, []any{x, other})
+	return x, run(652, []any{x, other})
 }
 
 // Isnan: Where elements are NaN.
 func (x *Tensor) Isnan() (out *Tensor, err error) {
-	err = run(651, []any{x}, &out)
+	err = run(653, []any{x}, &out)
 	return
 }
 
 // Isinf: Where elements are infinite.
 func (x *Tensor) Isinf() (out *Tensor, err error) {
-	err = run(652, []any{x}, &out)
+	err = run(654, []any{x}, &out)
 	return
 }
 
 // Isfinite: Where elements are neither infinite nor NaN.
 func (x *Tensor) Isfinite() (out *Tensor, err error) {
-	err = run(653, []any{x}, &out)
+	err = run(655, []any{x}, &out)
 	return
 }
 
 // LogicalNot: Where elements are zero.
 func (x *Tensor) LogicalNot() (out *Tensor, err error) {
-	err = run(654, []any{x}, &out)
+	err = run(656, []any{x}, &out)
 	return
 }
 
 // LogicalNot_: In-place version of `logical_not`.
 func (x *Tensor) LogicalNot_() (*Tensor, error) {
-	return x, run(655, []any{x})
+	return x, run(657, []any{x})
 }
 
 // LogicalAnd: Where both elements are nonzero.
 func (x *Tensor) LogicalAnd(other *Tensor) (out *Tensor, err error) {
-	err = run(656, []any{x, other}, &out)
+	err = run(658, []any{x, other}, &out)
 	return
 }
 
 // LogicalAnd_: In-place version of `logical_and`.
 func (x *Tensor) LogicalAnd_(other *Tensor) (*Tensor, error) {
-	return x, run(657, []any{x, other})
+	return x, run(659, []any{x, other})
 }
 
 // LogicalOr: Where an element is nonzero.
 func (x *Tensor) LogicalOr(other *Tensor) (out *Tensor, err error) {
-	err = run(658, []any{x, other}, &out)
+	err = run(660, []any{x, other}, &out)
 	return
 }
 
 // LogicalOr_: In-place version of `logical_or`.
 func (x *Tensor) LogicalOr_(other *Tensor) (*Tensor, error) {
-	return x, run(659, []any{x, other})
+	return x, run(661, []any{x, other})
 }
 
 // LogicalXor: Where exactly one element is nonzero.
 func (x *Tensor) LogicalXor(other *Tensor) (out *Tensor, err error) {
-	err = run(660, []any{x, other}, &out)
+	err = run(662, []any{x, other}, &out)
 	return
 }
 
 // LogicalXor_: In-place version of `logical_xor`.
 func (x *Tensor) LogicalXor_(other *Tensor) (*Tensor, error) {
-	return x, run(661, []any{x, other})
+	return x, run(663, []any{x, other})
 }
 
 // BitwiseAnd: Bitwise and of integers; logical and of bools.
 func (x *Tensor) BitwiseAnd(other any) (out *Tensor, err error) {
-	err = run(662, []any{x, other}, &out)
+	err = run(664, []any{x, other}, &out)
 	return
 }
 
 // BitwiseAnd_: In-place version of `bitwise_and`.
 func (x *Tensor) BitwiseAnd_(other any) (*Tensor, error) {
-	return x, run(663, []any{x, other})
+	return x, run(665, []any{x, other})
 }
 
 // BitwiseOr: Bitwise or of integers; logical or of bools.
 func (x *Tensor) BitwiseOr(other any) (out *Tensor, err error) {
-	err = run(664, []any{x, other}, &out)
+	err = run(666, []any{x, other}, &out)
 	return
 }
 
 // BitwiseOr_: In-place version of `bitwise_or`.
 func (x *Tensor) BitwiseOr_(other any) (*Tensor, error) {
-	return x, run(665, []any{x, other})
+	return x, run(667, []any{x, other})
 }
 
 // BitwiseXor: Bitwise exclusive or of integers; logical exclusive or of bools.
 func (x *Tensor) BitwiseXor(other any) (out *Tensor, err error) {
-	err = run(666, []any{x, other}, &out)
+	err = run(668, []any{x, other}, &out)
 	return
 }
 
 // BitwiseXor_: In-place version of `bitwise_xor`.
 func (x *Tensor) BitwiseXor_(other any) (*Tensor, error) {
-	return x, run(667, []any{x, other})
+	return x, run(669, []any{x, other})
 }
 
 // BitwiseLeftShift: input * 2^other of integers; 0 where other is negative or not less than the
 // number of bits.
 func (x *Tensor) BitwiseLeftShift(other any) (out *Tensor, err error) {
-	err = run(668, []any{x, other}, &out)
+	err = run(670, []any{x, other}, &out)
 	return
 }
 
 // BitwiseLeftShift_: In-place version of `bitwise_left_shift`.
 func (x *Tensor) BitwiseLeftShift_(other any) (*Tensor, error) {
-	return x, run(669, []any{x, other})
+	return x, run(671, []any{x, other})
 }
 
 // BitwiseRightShift: input / 2^other of integers, rounded down; 0 or -1 where other is negative or
 // not less than the number of bits.
 func (x *Tensor) BitwiseRightShift(other any) (out *Tensor, err error) {
-	err = run(670, []any{x, other}, &out)
+	err = run(672, []any{x, other}, &out)
 	return
 }
 
 // BitwiseRightShift_: In-place version of `bitwise_right_shift`.
 func (x *Tensor) BitwiseRightShift_(other any) (*Tensor, error) {
-	return x, run(671, []any{x, other})
+	return x, run(673, []any{x, other})
 }
 
 // BitwiseNot: Bitwise complement of integers; logical not of bools.
 func (x *Tensor) BitwiseNot() (out *Tensor, err error) {
-	err = run(672, []any{x}, &out)
+	err = run(674, []any{x}, &out)
 	return
 }
 
 // Where: Elements of input where the condition holds, of other elsewhere; all three broadcast.
 func Where(condition *Tensor, input any, other any) (out *Tensor, err error) {
-	err = run(673, []any{condition, input, other}, &out)
+	err = run(675, []any{condition, input, other}, &out)
 	return
 }
 
 // MaskedFill: The input with value where the mask holds. The result has the input's dtype.
 func (x *Tensor) MaskedFill(mask *Tensor, value any) (out *Tensor, err error) {
-	err = run(674, []any{x, mask, value}, &out)
+	err = run(676, []any{x, mask, value}, &out)
 	return
 }
 
 // MaskedFill_: In-place version of `masked_fill`.
 func (x *Tensor) MaskedFill_(mask *Tensor, value any) (*Tensor, error) {
-	return x, run(675, []any{x, mask, value})
+	return x, run(677, []any{x, mask, value})
 }
 
 // Tan: Tangent of each element.
 func (x *Tensor) Tan() (out *Tensor, err error) {
-	err = run(676, []any{x}, &out)
+	err = run(678, []any{x}, &out)
 	return
 }
 
 // Tan_: In-place version of `tan`.
 func (x *Tensor) Tan_() (*Tensor, error) {
-	return x, run(677, []any{x})
+	return x, run(679, []any{x})
 }
 
 // Asin: Inverse sine of each element; NaN outside of [-1, 1].
 func (x *Tensor) Asin() (out *Tensor, err error) {
-	err = run(678, []any{x}, &out)
+	err = run(680, []any{x}, &out)
 	return
 }
 
 // Asin_: In-place version of `asin`.
 func (x *Tensor) Asin_() (*Tensor, error) {
-	return x, run(679, []any{x})
+	return x, run(681, []any{x})
 }
 
 // Acos: Inverse cosine of each element; NaN outside of [-1, 1].
 func (x *Tensor) Acos() (out *Tensor, err error) {
-	err = run(680, []any{x}, &out)
+	err = run(682, []any{x}, &out)
 	return
 }
 
 // Acos_: In-place version of `acos`.
 func (x *Tensor) Acos_() (*Tensor, error) {
-	return x, run(681, []any{x})
+	return x, run(683, []any{x})
 }
 
 // Atan: Inverse tangent of each element.
 func (x *Tensor) Atan() (out *Tensor, err error) {
-	err = run(682, []any{x}, &out)
+	err = run(684, []any{x}, &out)
 	return
 }
 
 // Atan_: In-place version of `atan`.
 func (x *Tensor) Atan_() (*Tensor, error) {
-	return x, run(683, []any{x})
+	return x, run(685, []any{x})
 }
 
 // Sinh: Hyperbolic sine of each element.
 func (x *Tensor) Sinh() (out *Tensor, err error) {
-	err = run(684, []any{x}, &out)
+	err = run(686, []any{x}, &out)
 	return
 }
 
 // Sinh_: In-place version of `sinh`.
 func (x *Tensor) Sinh_() (*Tensor, error) {
-	return x, run(685, []any{x})
+	return x, run(687, []any{x})
 }
 
 // Cosh: Hyperbolic cosine of each element.
 func (x *Tensor) Cosh() (out *Tensor, err error) {
-	err = run(686, []any{x}, &out)
+	err = run(688, []any{x}, &out)
 	return
 }
 
 // Cosh_: In-place version of `cosh`.
 func (x *Tensor) Cosh_() (*Tensor, error) {
-	return x, run(687, []any{x})
+	return x, run(689, []any{x})
 }
 
 // Asinh: Inverse hyperbolic sine of each element.
 func (x *Tensor) Asinh() (out *Tensor, err error) {
-	err = run(688, []any{x}, &out)
+	err = run(690, []any{x}, &out)
 	return
 }
 
 // Asinh_: In-place version of `asinh`.
 func (x *Tensor) Asinh_() (*Tensor, error) {
-	return x, run(689, []any{x})
+	return x, run(691, []any{x})
 }
 
 // Acosh: Inverse hyperbolic cosine of each element; NaN below 1.
 func (x *Tensor) Acosh() (out *Tensor, err error) {
-	err = run(690, []any{x}, &out)
+	err = run(692, []any{x}, &out)
 	return
 }
 
 // Acosh_: In-place version of `acosh`.
 func (x *Tensor) Acosh_() (*Tensor, error) {
-	return x, run(691, []any{x})
+	return x, run(693, []any{x})
 }
 
 // Atanh: Inverse hyperbolic tangent of each element; NaN outside of [-1, 1].
 func (x *Tensor) Atanh() (out *Tensor, err error) {
-	err = run(692, []any{x}, &out)
+	err = run(694, []any{x}, &out)
 	return
 }
 
 // Atanh_: In-place version of `atanh`.
 func (x *Tensor) Atanh_() (*Tensor, error) {
-	return x, run(693, []any{x})
+	return x, run(695, []any{x})
 }
 
 // Atan2: Angle of the point (other, input), in [-pi, pi].
 func (x *Tensor) Atan2(other *Tensor) (out *Tensor, err error) {
-	err = run(694, []any{x, other}, &out)
+	err = run(696, []any{x, other}, &out)
 	return
 }
 
 // Atan2_: In-place version of `atan2`.
 func (x *Tensor) Atan2_(other *Tensor) (*Tensor, error) {
-	return x, run(695, []any{x, other})
+	return x, run(697, []any{x, other})
 }
 
 // Hypot: sqrt(input^2 + other^2), without overflow.
 func (x *Tensor) Hypot(other *Tensor) (out *Tensor, err error) {
-	err = run(696, []any{x, other}, &out)
+	err = run(698, []any{x, other}, &out)
 	return
 }
 
 // Hypot_: In-place version of `hypot`.
 func (x *Tensor) Hypot_(other *Tensor) (*Tensor, error) {
-	return x, run(697, []any{x, other})
+	return x, run(699, []any{x, other})
 }
 
 // Sinc: sin(pi input) / (pi input), and 1 at 0.
 func (x *Tensor) Sinc() (out *Tensor, err error) {
-	err = run(698, []any{x}, &out)
+	err = run(700, []any{x}, &out)
 	return
 }
 
 // Sinc_: In-place version of `sinc`.
 func (x *Tensor) Sinc_() (*Tensor, error) {
-	return x, run(699, []any{x})
+	return x, run(701, []any{x})
 }
 
 // Deg2rad: Degrees in radians.
 func (x *Tensor) Deg2rad() (out *Tensor, err error) {
-	err = run(700, []any{x}, &out)
+	err = run(702, []any{x}, &out)
 	return
 }
 
 // Deg2rad_: In-place version of `deg2rad`.
 func (x *Tensor) Deg2rad_() (*Tensor, error) {
-	return x, run(701, []any{x})
+	return x, run(703, []any{x})
 }
 
 // Rad2deg: Radians in degrees.
 func (x *Tensor) Rad2deg() (out *Tensor, err error) {
-	err = run(702, []any{x}, &out)
+	err = run(704, []any{x}, &out)
 	return
 }
 
 // Rad2deg_: In-place version of `rad2deg`.
 func (x *Tensor) Rad2deg_() (*Tensor, error) {
-	return x, run(703, []any{x})
+	return x, run(705, []any{x})
 }
 
 // Expm1: exp(input) - 1, accurate near 0.
 func (x *Tensor) Expm1() (out *Tensor, err error) {
-	err = run(704, []any{x}, &out)
+	err = run(706, []any{x}, &out)
 	return
 }
 
 // Expm1_: In-place version of `expm1`.
 func (x *Tensor) Expm1_() (*Tensor, error) {
-	return x, run(705, []any{x})
+	return x, run(707, []any{x})
 }
 
 // Exp2: 2 to the power of each element.
 func (x *Tensor) Exp2() (out *Tensor, err error) {
-	err = run(706, []any{x}, &out)
+	err = run(708, []any{x}, &out)
 	return
 }
 
 // Exp2_: In-place version of `exp2`.
 func (x *Tensor) Exp2_() (*Tensor, error) {
-	return x, run(707, []any{x})
+	return x, run(709, []any{x})
 }
 
 // Log2: Logarithm to the base 2.
 func (x *Tensor) Log2() (out *Tensor, err error) {
-	err = run(708, []any{x}, &out)
+	err = run(710, []any{x}, &out)
 	return
 }
 
 // Log2_: In-place version of `log2`.
 func (x *Tensor) Log2_() (*Tensor, error) {
-	return x, run(709, []any{x})
+	return x, run(711, []any{x})
 }
 
 // Log10: Logarithm to the base 10.
 func (x *Tensor) Log10() (out *Tensor, err error) {
-	err = run(710, []any{x}, &out)
+	err = run(712, []any{x}, &out)
 	return
 }
 
 // Log10_: In-place version of `log10`.
 func (x *Tensor) Log10_() (*Tensor, error) {
-	return x, run(711, []any{x})
+	return x, run(713, []any{x})
 }
 
 // LogitOptions are the optional arguments.
@@ -9371,7 +9382,7 @@ type LogitOptions struct {
 // Logit: log(input / (1 - input)), the inverse of sigmoid.
 func (x *Tensor) Logit(options ...LogitOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(712, []any{x, o.Eps}, &out)
+	err = run(714, []any{x, o.Eps}, &out)
 	return
 }
 
@@ -9384,152 +9395,152 @@ type Logit_Options struct {
 // Logit_: In-place version of `logit`.
 func (x *Tensor) Logit_(options ...Logit_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(713, []any{x, o.Eps})
+	return x, run(715, []any{x, o.Eps})
 }
 
 // Xlogy: input * log(other), and 0 where input is 0.
 func Xlogy(input any, other any) (out *Tensor, err error) {
-	err = run(714, []any{input, other}, &out)
+	err = run(716, []any{input, other}, &out)
 	return
 }
 
 // Xlogy_: In-place version of `xlogy`.
 func (x *Tensor) Xlogy_(other any) (*Tensor, error) {
-	return x, run(715, []any{x, other})
+	return x, run(717, []any{x, other})
 }
 
 // Logaddexp: log(exp(input) + exp(other)), without overflow.
 func (x *Tensor) Logaddexp(other *Tensor) (out *Tensor, err error) {
-	err = run(716, []any{x, other}, &out)
+	err = run(718, []any{x, other}, &out)
 	return
 }
 
 // Logaddexp2: log2(2^input + 2^other), without overflow.
 func (x *Tensor) Logaddexp2(other *Tensor) (out *Tensor, err error) {
-	err = run(717, []any{x, other}, &out)
+	err = run(719, []any{x, other}, &out)
 	return
 }
 
 // FloatPower: pow in float64.
 func FloatPower(input any, exponent any) (out *Tensor, err error) {
-	err = run(718, []any{input, exponent}, &out)
+	err = run(720, []any{input, exponent}, &out)
 	return
 }
 
 // FloatPower_: In-place version of `float_power`.
 func (x *Tensor) FloatPower_(exponent any) (*Tensor, error) {
-	return x, run(719, []any{x, exponent})
+	return x, run(721, []any{x, exponent})
 }
 
 // Ldexp: input * 2^other.
 func (x *Tensor) Ldexp(other *Tensor) (out *Tensor, err error) {
-	err = run(720, []any{x, other}, &out)
+	err = run(722, []any{x, other}, &out)
 	return
 }
 
 // Ldexp_: In-place version of `ldexp`.
 func (x *Tensor) Ldexp_(other *Tensor) (*Tensor, error) {
-	return x, run(721, []any{x, other})
+	return x, run(723, []any{x, other})
 }
 
 // Frac: The part behind the point, with the sign of the element.
 func (x *Tensor) Frac() (out *Tensor, err error) {
-	err = run(722, []any{x}, &out)
+	err = run(724, []any{x}, &out)
 	return
 }
 
 // Frac_: In-place version of `frac`.
 func (x *Tensor) Frac_() (*Tensor, error) {
-	return x, run(723, []any{x})
+	return x, run(725, []any{x})
 }
 
 // RoundDecimals: Rounded to so many decimals; halves go to the even neighbour.
 func (x *Tensor) RoundDecimals(decimals int) (out *Tensor, err error) {
-	err = run(724, []any{x, decimals}, &out)
+	err = run(726, []any{x, decimals}, &out)
 	return
 }
 
 // RoundDecimals_: In-place version of `round_decimals`.
 func (x *Tensor) RoundDecimals_(decimals int) (*Tensor, error) {
-	return x, run(725, []any{x, decimals})
+	return x, run(727, []any{x, decimals})
 }
 
 // Positive: The tensor itself.
 func (x *Tensor) Positive() (out *Tensor, err error) {
-	err = run(726, []any{x}, &out)
+	err = run(728, []any{x}, &out)
 	return
 }
 
 // Signbit: Where the sign is minus, that of -0 too.
 func (x *Tensor) Signbit() (out *Tensor, err error) {
-	err = run(727, []any{x}, &out)
+	err = run(729, []any{x}, &out)
 	return
 }
 
 // Copysign: The size of input with the sign of other.
 func (x *Tensor) Copysign(other any) (out *Tensor, err error) {
-	err = run(728, []any{x, other}, &out)
+	err = run(730, []any{x, other}, &out)
 	return
 }
 
 // Copysign_: In-place version of `copysign`.
 func (x *Tensor) Copysign_(other any) (*Tensor, error) {
-	return x, run(729, []any{x, other})
+	return x, run(731, []any{x, other})
 }
 
 // Fmod: input - other * trunc(input / other): C's remainder; the sign is the input's.
 func (x *Tensor) Fmod(other any) (out *Tensor, err error) {
-	err = run(730, []any{x, other}, &out)
+	err = run(732, []any{x, other}, &out)
 	return
 }
 
 // Fmod_: In-place version of `fmod`.
 func (x *Tensor) Fmod_(other any) (*Tensor, error) {
-	return x, run(731, []any{x, other})
+	return x, run(733, []any{x, other})
 }
 
 // Gcd: Greatest common divisor of integers.
 func (x *Tensor) Gcd(other *Tensor) (out *Tensor, err error) {
-	err = run(732, []any{x, other}, &out)
+	err = run(734, []any{x, other}, &out)
 	return
 }
 
 // Gcd_: In-place version of `gcd`.
 func (x *Tensor) Gcd_(other *Tensor) (*Tensor, error) {
-	return x, run(733, []any{x, other})
+	return x, run(735, []any{x, other})
 }
 
 // Lcm: Least common multiple of integers.
 func (x *Tensor) Lcm(other *Tensor) (out *Tensor, err error) {
-	err = run(734, []any{x, other}, &out)
+	err = run(736, []any{x, other}, &out)
 	return
 }
 
 // Lcm_: In-place version of `lcm`.
 func (x *Tensor) Lcm_(other *Tensor) (*Tensor, error) {
-	return x, run(735, []any{x, other})
+	return x, run(737, []any{x, other})
 }
 
 // Heaviside: 0 for negative elements, 1 for positive ones, and values where they are 0.
 func (x *Tensor) Heaviside(values *Tensor) (out *Tensor, err error) {
-	err = run(736, []any{x, values}, &out)
+	err = run(738, []any{x, values}, &out)
 	return
 }
 
 // Heaviside_: In-place version of `heaviside`.
 func (x *Tensor) Heaviside_(values *Tensor) (*Tensor, error) {
-	return x, run(737, []any{x, values})
+	return x, run(739, []any{x, values})
 }
 
 // Fmax: The larger of two elements; the other one if one is NaN.
 func (x *Tensor) Fmax(other *Tensor) (out *Tensor, err error) {
-	err = run(738, []any{x, other}, &out)
+	err = run(740, []any{x, other}, &out)
 	return
 }
 
 // Fmin: The smaller of two elements; the other one if one is NaN.
 func (x *Tensor) Fmin(other *Tensor) (out *Tensor, err error) {
-	err = run(739, []any{x, other}, &out)
+	err = run(741, []any{x, other}, &out)
 	return
 }
 
@@ -9548,7 +9559,7 @@ type NanToNumOptions struct {
 // NanToNum: The input with finite numbers in the place of NaN and infinities.
 func (x *Tensor) NanToNum(options ...NanToNumOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(740, []any{x, o.Nan, o.Posinf, o.Neginf}, &out)
+	err = run(742, []any{x, o.Nan, o.Posinf, o.Neginf}, &out)
 	return
 }
 
@@ -9567,36 +9578,36 @@ type NanToNum_Options struct {
 // NanToNum_: In-place version of `nan_to_num`.
 func (x *Tensor) NanToNum_(options ...NanToNum_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(741, []any{x, o.Nan, o.Posinf, o.Neginf})
+	return x, run(743, []any{x, o.Nan, o.Posinf, o.Neginf})
 }
 
 // Isposinf: Where elements are infinity.
 func (x *Tensor) Isposinf() (out *Tensor, err error) {
-	err = run(742, []any{x}, &out)
+	err = run(744, []any{x}, &out)
 	return
 }
 
 // Isneginf: Where elements are -infinity.
 func (x *Tensor) Isneginf() (out *Tensor, err error) {
-	err = run(743, []any{x}, &out)
+	err = run(745, []any{x}, &out)
 	return
 }
 
 // Isreal: Where elements have no imaginary part: everywhere.
 func (x *Tensor) Isreal() (out *Tensor, err error) {
-	err = run(744, []any{x}, &out)
+	err = run(746, []any{x}, &out)
 	return
 }
 
 // Lerp: input + weight * (end - input).
 func (x *Tensor) Lerp(end *Tensor, weight any) (out *Tensor, err error) {
-	err = run(745, []any{x, end, weight}, &out)
+	err = run(747, []any{x, end, weight}, &out)
 	return
 }
 
 // Lerp_: In-place version of `lerp`.
 func (x *Tensor) Lerp_(end *Tensor, weight any) (*Tensor, error) {
-	return x, run(746, []any{x, end, weight})
+	return x, run(748, []any{x, end, weight})
 }
 
 // AddcmulOptions are the optional arguments.
@@ -9608,7 +9619,7 @@ type AddcmulOptions struct {
 // Addcmul: input + value * tensor1 * tensor2.
 func (x *Tensor) Addcmul(tensor1 *Tensor, tensor2 *Tensor, options ...AddcmulOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(747, []any{x, tensor1, tensor2, o.Value}, &out)
+	err = run(749, []any{x, tensor1, tensor2, o.Value}, &out)
 	return
 }
 
@@ -9621,7 +9632,7 @@ type Addcmul_Options struct {
 // Addcmul_: In-place version of `addcmul`.
 func (x *Tensor) Addcmul_(tensor1 *Tensor, tensor2 *Tensor, options ...Addcmul_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(748, []any{x, tensor1, tensor2, o.Value})
+	return x, run(750, []any{x, tensor1, tensor2, o.Value})
 }
 
 // AddcdivOptions are the optional arguments.
@@ -9633,7 +9644,7 @@ type AddcdivOptions struct {
 // Addcdiv: input + value * tensor1 / tensor2.
 func (x *Tensor) Addcdiv(tensor1 *Tensor, tensor2 *Tensor, options ...AddcdivOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(749, []any{x, tensor1, tensor2, o.Value}, &out)
+	err = run(751, []any{x, tensor1, tensor2, o.Value}, &out)
 	return
 }
 
@@ -9646,7 +9657,7 @@ type Addcdiv_Options struct {
 // Addcdiv_: In-place version of `addcdiv`.
 func (x *Tensor) Addcdiv_(tensor1 *Tensor, tensor2 *Tensor, options ...Addcdiv_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(750, []any{x, tensor1, tensor2, o.Value})
+	return x, run(752, []any{x, tensor1, tensor2, o.Value})
 }
 
 // MaxPool1dOptions are the optional arguments.
@@ -9668,7 +9679,7 @@ type MaxPool1dOptions struct {
 // 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
 func MaxPool1d(input *Tensor, kernelSize []int, options ...MaxPool1dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(751, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
+	err = run(753, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
 	return
 }
 
@@ -9691,7 +9702,7 @@ type MaxPool1dWithIndicesOptions struct {
 // alone, as dilated ones may. The maxima, and their positions in the length (int64).
 func MaxPool1dWithIndices(input *Tensor, kernelSize []int, options ...MaxPool1dWithIndicesOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(752, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &values, &indices)
+	err = run(754, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &values, &indices)
 	return
 }
 
@@ -9714,7 +9725,7 @@ type AvgPool1dOptions struct {
 // rounded down, or up in ceil_mode.
 func AvgPool1d(input *Tensor, kernelSize []int, options ...AvgPool1dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(753, []any{input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad}, &out)
+	err = run(755, []any{input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad}, &out)
 	return
 }
 
@@ -9737,7 +9748,7 @@ type MaxPool2dOptions struct {
 // (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
 func MaxPool2d(input *Tensor, kernelSize []int, options ...MaxPool2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(754, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
+	err = run(756, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
 	return
 }
 
@@ -9761,7 +9772,7 @@ type MaxPool2dWithIndicesOptions struct {
 // (int64).
 func MaxPool2dWithIndices(input *Tensor, kernelSize []int, options ...MaxPool2dWithIndicesOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(755, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &values, &indices)
+	err = run(757, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &values, &indices)
 	return
 }
 
@@ -9787,7 +9798,7 @@ type AvgPool2dOptions struct {
 // 1, rounded down, or up in ceil_mode.
 func AvgPool2d(input *Tensor, kernelSize []int, options ...AvgPool2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(756, []any{input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride}, &out)
+	err = run(758, []any{input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride}, &out)
 	return
 }
 
@@ -9810,7 +9821,7 @@ type MaxPool3dOptions struct {
 // * (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
 func MaxPool3d(input *Tensor, kernelSize []int, options ...MaxPool3dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(757, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
+	err = run(759, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
 	return
 }
 
@@ -9834,7 +9845,7 @@ type MaxPool3dWithIndicesOptions struct {
 // width (int64).
 func MaxPool3dWithIndices(input *Tensor, kernelSize []int, options ...MaxPool3dWithIndicesOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(758, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &values, &indices)
+	err = run(760, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &values, &indices)
 	return
 }
 
@@ -9860,27 +9871,27 @@ type AvgPool3dOptions struct {
 // stride + 1, rounded down, or up in ceil_mode.
 func AvgPool3d(input *Tensor, kernelSize []int, options ...AvgPool3dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(759, []any{input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride}, &out)
+	err = run(761, []any{input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride}, &out)
 	return
 }
 
 // AdaptiveAvgPool1d: Mean of windows that are as equal as can be: of n elements and m windows, the
 // i-th begins at floor(i * n / m) and ends before ceil((i + 1) * n / m).
 func AdaptiveAvgPool1d(input *Tensor, outputSize []int) (out *Tensor, err error) {
-	err = run(760, []any{input, outputSize}, &out)
+	err = run(762, []any{input, outputSize}, &out)
 	return
 }
 
 // AdaptiveMaxPool1d: Maximum of the windows of adaptive_avg_pool1d.
 func AdaptiveMaxPool1d(input *Tensor, outputSize []int) (out *Tensor, err error) {
-	err = run(761, []any{input, outputSize}, &out)
+	err = run(763, []any{input, outputSize}, &out)
 	return
 }
 
 // AdaptiveMaxPool1dWithIndices: Maximum of the windows of adaptive_avg_pool1d, and where they are,
 // as max_pool1d_with_indices gives them.
 func AdaptiveMaxPool1dWithIndices(input *Tensor, outputSize []int) (values *Tensor, indices *Tensor, err error) {
-	err = run(762, []any{input, outputSize}, &values, &indices)
+	err = run(764, []any{input, outputSize}, &values, &indices)
 	return
 }
 
@@ -9896,7 +9907,7 @@ type LpPool1dOptions struct {
 // LpPool1d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
 func LpPool1d(input *Tensor, normType float64, kernelSize []int, options ...LpPool1dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(763, []any{input, normType, kernelSize, o.Stride, o.CeilMode}, &out)
+	err = run(765, []any{input, normType, kernelSize, o.Stride, o.CeilMode}, &out)
 	return
 }
 
@@ -9916,27 +9927,27 @@ type MaxUnpool1dOptions struct {
 // MaxUnpool1d: The maxima where they were, among zeros: undoes max_pool1d as far as can be.
 func MaxUnpool1d(input *Tensor, indices *Tensor, kernelSize []int, options ...MaxUnpool1dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(764, []any{input, indices, kernelSize, o.Stride, o.Padding, o.OutputSize}, &out)
+	err = run(766, []any{input, indices, kernelSize, o.Stride, o.Padding, o.OutputSize}, &out)
 	return
 }
 
 // AdaptiveAvgPool2d: Mean of windows that are as equal as can be: of n elements and m windows, the
 // i-th begins at floor(i * n / m) and ends before ceil((i + 1) * n / m).
 func AdaptiveAvgPool2d(input *Tensor, outputSize []int) (out *Tensor, err error) {
-	err = run(765, []any{input, outputSize}, &out)
+	err = run(767, []any{input, outputSize}, &out)
 	return
 }
 
 // AdaptiveMaxPool2d: Maximum of the windows of adaptive_avg_pool2d.
 func AdaptiveMaxPool2d(input *Tensor, outputSize []int) (out *Tensor, err error) {
-	err = run(766, []any{input, outputSize}, &out)
+	err = run(768, []any{input, outputSize}, &out)
 	return
 }
 
 // AdaptiveMaxPool2dWithIndices: Maximum of the windows of adaptive_avg_pool2d, and where they are,
 // as max_pool2d_with_indices gives them.
 func AdaptiveMaxPool2dWithIndices(input *Tensor, outputSize []int) (values *Tensor, indices *Tensor, err error) {
-	err = run(767, []any{input, outputSize}, &values, &indices)
+	err = run(769, []any{input, outputSize}, &values, &indices)
 	return
 }
 
@@ -9952,7 +9963,7 @@ type LpPool2dOptions struct {
 // LpPool2d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
 func LpPool2d(input *Tensor, normType float64, kernelSize []int, options ...LpPool2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(768, []any{input, normType, kernelSize, o.Stride, o.CeilMode}, &out)
+	err = run(770, []any{input, normType, kernelSize, o.Stride, o.CeilMode}, &out)
 	return
 }
 
@@ -9972,27 +9983,27 @@ type MaxUnpool2dOptions struct {
 // MaxUnpool2d: The maxima where they were, among zeros: undoes max_pool2d as far as can be.
 func MaxUnpool2d(input *Tensor, indices *Tensor, kernelSize []int, options ...MaxUnpool2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(769, []any{input, indices, kernelSize, o.Stride, o.Padding, o.OutputSize}, &out)
+	err = run(771, []any{input, indices, kernelSize, o.Stride, o.Padding, o.OutputSize}, &out)
 	return
 }
 
 // AdaptiveAvgPool3d: Mean of windows that are as equal as can be: of n elements and m windows, the
 // i-th begins at floor(i * n / m) and ends before ceil((i + 1) * n / m).
 func AdaptiveAvgPool3d(input *Tensor, outputSize []int) (out *Tensor, err error) {
-	err = run(770, []any{input, outputSize}, &out)
+	err = run(772, []any{input, outputSize}, &out)
 	return
 }
 
 // AdaptiveMaxPool3d: Maximum of the windows of adaptive_avg_pool3d.
 func AdaptiveMaxPool3d(input *Tensor, outputSize []int) (out *Tensor, err error) {
-	err = run(771, []any{input, outputSize}, &out)
+	err = run(773, []any{input, outputSize}, &out)
 	return
 }
 
 // AdaptiveMaxPool3dWithIndices: Maximum of the windows of adaptive_avg_pool3d, and where they are,
 // as max_pool3d_with_indices gives them.
 func AdaptiveMaxPool3dWithIndices(input *Tensor, outputSize []int) (values *Tensor, indices *Tensor, err error) {
-	err = run(772, []any{input, outputSize}, &values, &indices)
+	err = run(774, []any{input, outputSize}, &values, &indices)
 	return
 }
 
@@ -10008,7 +10019,7 @@ type LpPool3dOptions struct {
 // LpPool3d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
 func LpPool3d(input *Tensor, normType float64, kernelSize []int, options ...LpPool3dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(773, []any{input, normType, kernelSize, o.Stride, o.CeilMode}, &out)
+	err = run(775, []any{input, normType, kernelSize, o.Stride, o.CeilMode}, &out)
 	return
 }
 
@@ -10028,7 +10039,7 @@ type MaxUnpool3dOptions struct {
 // MaxUnpool3d: The maxima where they were, among zeros: undoes max_pool3d as far as can be.
 func MaxUnpool3d(input *Tensor, indices *Tensor, kernelSize []int, options ...MaxUnpool3dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(774, []any{input, indices, kernelSize, o.Stride, o.Padding, o.OutputSize}, &out)
+	err = run(776, []any{input, indices, kernelSize, o.Stride, o.Padding, o.OutputSize}, &out)
 	return
 }
 
@@ -10049,7 +10060,7 @@ type FractionalMaxPool2dOptions struct {
 // a) - floor(u * a), a = (n - k) / (m - 1), the last at n - k.
 func FractionalMaxPool2d(input *Tensor, kernelSize []int, options ...FractionalMaxPool2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(775, []any{input, kernelSize, o.OutputSize, o.OutputRatio, o.RandomSamples}, &out)
+	err = run(777, []any{input, kernelSize, o.OutputSize, o.OutputRatio, o.RandomSamples}, &out)
 	return
 }
 
@@ -10069,7 +10080,7 @@ type FractionalMaxPool2dWithIndicesOptions struct {
 // max_pool2d_with_indices gives them.
 func FractionalMaxPool2dWithIndices(input *Tensor, kernelSize []int, options ...FractionalMaxPool2dWithIndicesOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(776, []any{input, kernelSize, o.OutputSize, o.OutputRatio, o.RandomSamples}, &values, &indices)
+	err = run(778, []any{input, kernelSize, o.OutputSize, o.OutputRatio, o.RandomSamples}, &values, &indices)
 	return
 }
 
@@ -10090,7 +10101,7 @@ type FractionalMaxPool3dOptions struct {
 // a) - floor(u * a), a = (n - k) / (m - 1), the last at n - k.
 func FractionalMaxPool3d(input *Tensor, kernelSize []int, options ...FractionalMaxPool3dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(777, []any{input, kernelSize, o.OutputSize, o.OutputRatio, o.RandomSamples}, &out)
+	err = run(779, []any{input, kernelSize, o.OutputSize, o.OutputRatio, o.RandomSamples}, &out)
 	return
 }
 
@@ -10110,7 +10121,7 @@ type FractionalMaxPool3dWithIndicesOptions struct {
 // max_pool3d_with_indices gives them.
 func FractionalMaxPool3dWithIndices(input *Tensor, kernelSize []int, options ...FractionalMaxPool3dWithIndicesOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(778, []any{input, kernelSize, o.OutputSize, o.OutputRatio, o.RandomSamples}, &values, &indices)
+	err = run(780, []any{input, kernelSize, o.OutputSize, o.OutputRatio, o.RandomSamples}, &values, &indices)
 	return
 }
 
@@ -10134,26 +10145,26 @@ type ProfilerStartOptions struct {
 // ProfilerStart: Begins to profile the whole process. One profiler runs at a time.
 func ProfilerStart(options ...ProfilerStartOptions) (out *Profiler, err error) {
 	o := last(options)
-	err = run(779, []any{o.RecordShapes, o.ProfileMemory, o.DeviceTimes, o.MaxActivities}, &out)
+	err = run(781, []any{o.RecordShapes, o.ProfileMemory, o.DeviceTimes, o.MaxActivities}, &out)
 	return
 }
 
 // Stop: Ends it; from then on it can be asked for what it found. A second time does nothing.
 func (x *Profiler) Stop() error {
-	return run(780, []any{x})
+	return run(782, []any{x})
 }
 
 // ProfilerRangeBegin: Begins a range of this thread, which contains what runs until
 // profiler_range_end. Its number, for profiler_range_end; 0 where no profiler runs.
 func ProfilerRangeBegin(name string) (out int, err error) {
-	err = run(781, []any{name}, &out)
+	err = run(783, []any{name}, &out)
 	return
 }
 
 // ProfilerRangeEnd: Ends a range, and those that began within it and did not end. One that has
 // ended, or belongs to another profiler, is nothing.
 func ProfilerRangeEnd(range_ int) error {
-	return run(782, []any{range_})
+	return run(784, []any{range_})
 }
 
 // ProfilerTableOptions are the optional arguments.
@@ -10173,7 +10184,7 @@ type ProfilerTableOptions struct {
 // contain, memory, calls.
 func (x *Profiler) Table(options ...ProfilerTableOptions) (out string, err error) {
 	o := last(options)
-	err = run(783, []any{x, o.SortBy, o.RowLimit, o.GroupByInputShape}, &out)
+	err = run(785, []any{x, o.SortBy, o.RowLimit, o.GroupByInputShape}, &out)
 	return
 }
 
@@ -10187,7 +10198,7 @@ type ProfilerMemorySummaryOptions struct {
 // until then.
 func (x *Profiler) MemorySummary(options ...ProfilerMemorySummaryOptions) (out string, err error) {
 	o := last(options)
-	err = run(784, []any{x, o.RowLimit}, &out)
+	err = run(786, []any{x, o.RowLimit}, &out)
 	return
 }
 
@@ -10196,13 +10207,13 @@ func (x *Profiler) MemorySummary(options ...ProfilerMemorySummaryOptions) (out s
 // duration, time of its own, a GPU's time, a GPU's time of its own (nanoseconds), memory, memory of
 // its own, memory in use afterwards (bytes), the number of the activity around it or -1.
 func (x *Profiler) Activities() (names []string, shapes []string, numbers *Tensor, err error) {
-	err = run(785, []any{x}, &names, &shapes, &numbers)
+	err = run(787, []any{x}, &names, &shapes, &numbers)
 	return
 }
 
 // ExportChromeTrace: Writes all activities as JSON that chrome://tracing and ui.perfetto.dev show.
 func (x *Profiler) ExportChromeTrace(path string) error {
-	return run(786, []any{x, path})
+	return run(788, []any{x, path})
 }
 
 // ProfilerEmitNvtxOptions are the optional arguments.
@@ -10215,38 +10226,38 @@ type ProfilerEmitNvtxOptions struct {
 // call, by its name.
 func ProfilerEmitNvtx(options ...ProfilerEmitNvtxOptions) error {
 	o := last(options)
-	return run(787, []any{o.Enabled})
+	return run(789, []any{o.Enabled})
 }
 
 // ProfilerNvtxPush: Begins a range of this thread for a tool. How deep it lies, from 0; negative
 // where no tool watches.
 func ProfilerNvtxPush(name string) (out int, err error) {
-	err = run(788, []any{name}, &out)
+	err = run(790, []any{name}, &out)
 	return
 }
 
 // ProfilerNvtxPop: Ends the innermost range of this thread. How deep it lay, from 0; negative where
 // no tool watches, or there is no range.
 func ProfilerNvtxPop() (out int, err error) {
-	err = run(789, []any{}, &out)
+	err = run(791, []any{}, &out)
 	return
 }
 
 // ProfilerNvtxStart: Begins a range for a tool that need not nest and may end on another thread.
 // Its number, for profiler_nvtx_end.
 func ProfilerNvtxStart(name string) (out int, err error) {
-	err = run(790, []any{name}, &out)
+	err = run(792, []any{name}, &out)
 	return
 }
 
 // ProfilerNvtxEnd: Ends such a range.
 func ProfilerNvtxEnd(range_ int) error {
-	return run(791, []any{range_})
+	return run(793, []any{range_})
 }
 
 // ProfilerNvtxMark: A mark on the tool's time line.
 func ProfilerNvtxMark(name string) error {
-	return run(792, []any{name})
+	return run(794, []any{name})
 }
 
 // RandOptions are the optional arguments.
@@ -10267,7 +10278,7 @@ type RandOptions struct {
 // Rand: Uniform numbers in [0, 1).
 func Rand(size []int, options ...RandOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(793, []any{size, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(795, []any{size, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -10289,7 +10300,7 @@ type RandnOptions struct {
 // Randn: Normal numbers with mean 0 and variance 1.
 func Randn(size []int, options ...RandnOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(794, []any{size, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(796, []any{size, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -10311,7 +10322,7 @@ type RandintOptions struct {
 // Randint: Uniform integers in [low, high).
 func Randint(low int, high int, size []int, options ...RandintOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(795, []any{low, high, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(797, []any{low, high, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -10333,7 +10344,7 @@ type RandpermOptions struct {
 // Randperm: The integers from 0 to n - 1 in random order.
 func Randperm(n int, options ...RandpermOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(796, []any{n, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(798, []any{n, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -10358,7 +10369,7 @@ type RandLikeOptions struct {
 // RandLike: Uniform numbers in [0, 1), in the input's shape.
 func RandLike(input *Tensor, options ...RandLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(797, []any{input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	err = run(799, []any{input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
 	return
 }
 
@@ -10383,7 +10394,7 @@ type RandnLikeOptions struct {
 // RandnLike: Normal numbers, in the input's shape.
 func RandnLike(input *Tensor, options ...RandnLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(798, []any{input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	err = run(800, []any{input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
 	return
 }
 
@@ -10408,7 +10419,7 @@ type RandintLikeOptions struct {
 // RandintLike: Uniform integers in [low, high), in the input's shape.
 func RandintLike(input *Tensor, low int, high int, options ...RandintLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(799, []any{input, low, high, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	err = run(801, []any{input, low, high, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
 	return
 }
 
@@ -10421,7 +10432,7 @@ type BernoulliOptions struct {
 // Bernoulli: 1 with the probability that the input says, else 0.
 func (x *Tensor) Bernoulli(options ...BernoulliOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(800, []any{x, o.Generator}, &out)
+	err = run(802, []any{x, o.Generator}, &out)
 	return
 }
 
@@ -10434,7 +10445,7 @@ type BernoulliPOptions struct {
 // BernoulliP: 1 with probability p, else 0, in the input's shape and dtype.
 func (x *Tensor) BernoulliP(p float64, options ...BernoulliPOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(801, []any{x, p, o.Generator}, &out)
+	err = run(803, []any{x, p, o.Generator}, &out)
 	return
 }
 
@@ -10451,7 +10462,7 @@ type MultinomialOptions struct {
 // or [rows, num_samples].
 func (x *Tensor) Multinomial(numSamples int, options ...MultinomialOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(802, []any{x, numSamples, o.Replacement, o.Generator}, &out)
+	err = run(804, []any{x, numSamples, o.Replacement, o.Generator}, &out)
 	return
 }
 
@@ -10464,7 +10475,7 @@ type PoissonOptions struct {
 // Poisson: Random counts of Poisson's distribution.
 func (x *Tensor) Poisson(options ...PoissonOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(803, []any{x, o.Generator}, &out)
+	err = run(805, []any{x, o.Generator}, &out)
 	return
 }
 
@@ -10477,7 +10488,7 @@ type BinomialOptions struct {
 // Binomial: Random counts of successes.
 func Binomial(count *Tensor, prob *Tensor, options ...BinomialOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(804, []any{count, prob, o.Generator}, &out)
+	err = run(806, []any{count, prob, o.Generator}, &out)
 	return
 }
 
@@ -10493,7 +10504,7 @@ type Exponential_Options struct {
 // Exponential_: Fills the tensor with numbers of the exponential distribution, which are not 0.
 func (x *Tensor) Exponential_(options ...Exponential_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(805, []any{x, o.Lambd, o.Generator})
+	return x, run(807, []any{x, o.Lambd, o.Generator})
 }
 
 // Geometric_Options are the optional arguments.
@@ -10505,7 +10516,7 @@ type Geometric_Options struct {
 // Geometric_: Fills the tensor with the number of trials up to the first success: 1, 2, ...
 func (x *Tensor) Geometric_(p float64, options ...Geometric_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(806, []any{x, p, o.Generator})
+	return x, run(808, []any{x, p, o.Generator})
 }
 
 // Cauchy_Options are the optional arguments.
@@ -10523,7 +10534,7 @@ type Cauchy_Options struct {
 // Cauchy_: Fills the tensor with numbers of Cauchy's distribution.
 func (x *Tensor) Cauchy_(options ...Cauchy_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(807, []any{x, o.Median, o.Sigma, o.Generator})
+	return x, run(809, []any{x, o.Median, o.Sigma, o.Generator})
 }
 
 // LogNormal_Options are the optional arguments.
@@ -10541,7 +10552,7 @@ type LogNormal_Options struct {
 // LogNormal_: Fills the tensor with exp of normal numbers.
 func (x *Tensor) LogNormal_(options ...LogNormal_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(808, []any{x, o.Mean, o.Std, o.Generator})
+	return x, run(810, []any{x, o.Mean, o.Std, o.Generator})
 }
 
 // Uniform_Options are the optional arguments.
@@ -10559,7 +10570,7 @@ type Uniform_Options struct {
 // Uniform_: Fills the tensor with uniform numbers in [low, high).
 func (x *Tensor) Uniform_(options ...Uniform_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(809, []any{x, o.Low, o.High, o.Generator})
+	return x, run(811, []any{x, o.Low, o.High, o.Generator})
 }
 
 // Normal_Options are the optional arguments.
@@ -10577,7 +10588,7 @@ type Normal_Options struct {
 // Normal_: Fills the tensor with normal numbers.
 func (x *Tensor) Normal_(options ...Normal_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(810, []any{x, o.Mean, o.Std, o.Generator})
+	return x, run(812, []any{x, o.Mean, o.Std, o.Generator})
 }
 
 // Bernoulli_Options are the optional arguments.
@@ -10592,7 +10603,7 @@ type Bernoulli_Options struct {
 // Bernoulli_: Fills the tensor with 1 with probability p, else 0.
 func (x *Tensor) Bernoulli_(options ...Bernoulli_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(811, []any{x, o.P, o.Generator})
+	return x, run(813, []any{x, o.P, o.Generator})
 }
 
 // StochasticRoundOptions are the optional arguments.
@@ -10605,7 +10616,7 @@ type StochasticRoundOptions struct {
 // itself (arXiv 1502.02551). Infinities and NaN stay.
 func StochasticRound(input *Tensor, dtype Dtype, options ...StochasticRoundOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(812, []any{input, dtype, o.Generator}, &out)
+	err = run(814, []any{input, dtype, o.Generator}, &out)
 	return
 }
 
@@ -10618,7 +10629,7 @@ type BernoulliTensor_Options struct {
 // BernoulliTensor_: Fills the tensor with 1 with these probabilities, else 0.
 func (x *Tensor) BernoulliTensor_(probabilities *Tensor, options ...BernoulliTensor_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(813, []any{x, probabilities, o.Generator})
+	return x, run(815, []any{x, probabilities, o.Generator})
 }
 
 // RandomFrom_Options are the optional arguments.
@@ -10634,7 +10645,7 @@ type RandomFrom_Options struct {
 // has all; without 2^63 - 1.
 func (x *Tensor) RandomFrom_(options ...RandomFrom_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(814, []any{x, o.Low, o.Generator})
+	return x, run(816, []any{x, o.Low, o.Generator})
 }
 
 // Random_Options are the optional arguments.
@@ -10646,13 +10657,13 @@ type Random_Options struct {
 // Random_: Fills the tensor with uniform integers in [low, high).
 func (x *Tensor) Random_(low int, high int, options ...Random_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(815, []any{x, low, high, o.Generator})
+	return x, run(817, []any{x, low, high, o.Generator})
 }
 
 // ManualSeed: Seeds the default generators of all devices: the process's, or the context's own
 // after set_own_generators.
 func ManualSeed(seed int) error {
-	return run(816, []any{seed})
+	return run(818, []any{seed})
 }
 
 // DefaultGeneratorOptions are the optional arguments.
@@ -10665,7 +10676,7 @@ type DefaultGeneratorOptions struct {
 // the context's own after set_own_generators.
 func DefaultGenerator(options ...DefaultGeneratorOptions) (out *Generator, err error) {
 	o := last(options)
-	err = run(817, []any{o.Device}, &out)
+	err = run(819, []any{o.Device}, &out)
 	return
 }
 
@@ -10674,12 +10685,12 @@ func DefaultGenerator(options ...DefaultGeneratorOptions) (out *Generator, err e
 // Without, all threads draw from the process's: what one of them gets depends on how many the
 // others took.
 func SetOwnGenerators(mode bool) error {
-	return run(818, []any{mode})
+	return run(820, []any{mode})
 }
 
 // HasOwnGenerators: Whether this context has default generators of its own.
 func HasOwnGenerators() (out bool, err error) {
-	err = run(819, []any{}, &out)
+	err = run(821, []any{}, &out)
 	return
 }
 
@@ -10692,37 +10703,37 @@ type GeneratorNewOptions struct {
 // GeneratorNew: A new generator, seeded with a fixed number.
 func GeneratorNew(options ...GeneratorNewOptions) (out *Generator, err error) {
 	o := last(options)
-	err = run(820, []any{o.Device}, &out)
+	err = run(822, []any{o.Device}, &out)
 	return
 }
 
 // Device: The device that the generator's numbers are drawn on.
 func (x *Generator) Device() (out Device, err error) {
-	err = run(821, []any{x}, &out)
+	err = run(823, []any{x}, &out)
 	return
 }
 
 // ManualSeed: Starts the generator's sequence for a seed.
 func (x *Generator) ManualSeed(seed int) error {
-	return run(822, []any{x, seed})
+	return run(824, []any{x, seed})
 }
 
 // InitialSeed: The seed that was set last.
 func (x *Generator) InitialSeed() (out int, err error) {
-	err = run(823, []any{x}, &out)
+	err = run(825, []any{x}, &out)
 	return
 }
 
 // GetState: What set_state needs to draw the same numbers again. An int64 tensor [2]: seed and
 // offset.
 func (x *Generator) GetState() (out *Tensor, err error) {
-	err = run(824, []any{x}, &out)
+	err = run(826, []any{x}, &out)
 	return
 }
 
 // SetState: Continues where get_state was called.
 func (x *Generator) SetState(state *Tensor) error {
-	return run(825, []any{x, state})
+	return run(827, []any{x, state})
 }
 
 // Lstm: Long short-term memory (Neural Computation 9, 1735): (i, f, g, o) = x @ weight_ih.T +
@@ -10731,14 +10742,14 @@ func (x *Generator) SetState(state *Tensor) error {
 // hidden states of the last layer at each time step, in the order of the input; and what hidden
 // states and cells of each layer and direction end with.
 func Lstm(input *Tensor, hx []*Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool, batchFirst bool) (output *Tensor, hN *Tensor, cN *Tensor, err error) {
-	err = run(826, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN, &cN)
+	err = run(828, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN, &cN)
 	return
 }
 
 // LstmPacked: lstm of sequences of several lengths. The hidden states of the last layer, packed
 // like the input; and what hidden states and cells of each layer and direction end with.
 func LstmPacked(data *Tensor, batchSizes *Tensor, hx []*Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool) (output *Tensor, hN *Tensor, cN *Tensor, err error) {
-	err = run(827, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN, &cN)
+	err = run(829, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN, &cN)
 	return
 }
 
@@ -10747,14 +10758,14 @@ func LstmPacked(data *Tensor, batchSizes *Tensor, hx []*Tensor, params []*Tensor
 // = m + sigmoid(z + z') * (h - m). The hidden states of the last layer at each time step, in the
 // order of the input; and what they end with in each layer and direction.
 func Gru(input *Tensor, hx *Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool, batchFirst bool) (output *Tensor, hN *Tensor, err error) {
-	err = run(828, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN)
+	err = run(830, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN)
 	return
 }
 
 // GruPacked: gru of sequences of several lengths. The hidden states of the last layer, packed like
 // the input; and what they end with in each layer and direction.
 func GruPacked(data *Tensor, batchSizes *Tensor, hx *Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool) (output *Tensor, hN *Tensor, err error) {
-	err = run(829, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN)
+	err = run(831, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN)
 	return
 }
 
@@ -10762,28 +10773,28 @@ func GruPacked(data *Tensor, batchSizes *Tensor, hx *Tensor, params []*Tensor, h
 // @ weight_hh.T + bias_hh) for each time step. The hidden states of the last layer at each time
 // step, in the order of the input; and what they end with in each layer and direction.
 func RnnTanh(input *Tensor, hx *Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool, batchFirst bool) (output *Tensor, hN *Tensor, err error) {
-	err = run(830, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN)
+	err = run(832, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN)
 	return
 }
 
 // RnnTanhPacked: rnn_tanh of sequences of several lengths. The hidden states of the last layer,
 // packed like the input; and what they end with in each layer and direction.
 func RnnTanhPacked(data *Tensor, batchSizes *Tensor, hx *Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool) (output *Tensor, hN *Tensor, err error) {
-	err = run(831, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN)
+	err = run(833, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN)
 	return
 }
 
 // RnnRelu: rnn_tanh with relu in the place of tanh. The hidden states of the last layer at each
 // time step, in the order of the input; and what they end with in each layer and direction.
 func RnnRelu(input *Tensor, hx *Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool, batchFirst bool) (output *Tensor, hN *Tensor, err error) {
-	err = run(832, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN)
+	err = run(834, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN)
 	return
 }
 
 // RnnReluPacked: rnn_relu of sequences of several lengths. The hidden states of the last layer,
 // packed like the input; and what they end with in each layer and direction.
 func RnnReluPacked(data *Tensor, batchSizes *Tensor, hx *Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool) (output *Tensor, hN *Tensor, err error) {
-	err = run(833, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN)
+	err = run(835, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN)
 	return
 }
 
@@ -10799,7 +10810,7 @@ type LstmCellOptions struct {
 // LstmCell: One time step of lstm. The next hidden state and the next cells.
 func LstmCell(input *Tensor, hx []*Tensor, wIh *Tensor, wHh *Tensor, options ...LstmCellOptions) (h *Tensor, c *Tensor, err error) {
 	o := last(options)
-	err = run(834, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &h, &c)
+	err = run(836, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &h, &c)
 	return
 }
 
@@ -10815,7 +10826,7 @@ type GruCellOptions struct {
 // GruCell: One time step of gru. The next hidden state.
 func GruCell(input *Tensor, hx *Tensor, wIh *Tensor, wHh *Tensor, options ...GruCellOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(835, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &out)
+	err = run(837, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &out)
 	return
 }
 
@@ -10831,7 +10842,7 @@ type RnnTanhCellOptions struct {
 // RnnTanhCell: One time step of rnn_tanh. The next hidden state.
 func RnnTanhCell(input *Tensor, hx *Tensor, wIh *Tensor, wHh *Tensor, options ...RnnTanhCellOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(836, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &out)
+	err = run(838, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &out)
 	return
 }
 
@@ -10847,7 +10858,7 @@ type RnnReluCellOptions struct {
 // RnnReluCell: One time step of rnn_relu. The next hidden state.
 func RnnReluCell(input *Tensor, hx *Tensor, wIh *Tensor, wHh *Tensor, options ...RnnReluCellOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(837, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &out)
+	err = run(839, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &out)
 	return
 }
 
@@ -10867,7 +10878,7 @@ type PadSequenceOptions struct {
 // longest, ...] with batch_first.
 func PadSequence(sequences []*Tensor, options ...PadSequenceOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(838, []any{sequences, o.BatchFirst, o.PaddingValue, o.PaddingSide}, &out)
+	err = run(840, []any{sequences, o.BatchFirst, o.PaddingValue, o.PaddingSide}, &out)
 	return
 }
 
@@ -10880,7 +10891,7 @@ type UnpadSequenceOptions struct {
 // UnpadSequence: The reverse of pad_sequence. A copy of each sequence, [length, ...].
 func UnpadSequence(paddedSequences *Tensor, lengths *Tensor, options ...UnpadSequenceOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(839, []any{paddedSequences, lengths, o.BatchFirst}, &out)
+	err = run(841, []any{paddedSequences, lengths, o.BatchFirst}, &out)
 	return
 }
 
@@ -10901,7 +10912,7 @@ type PackPaddedSequenceOptions struct {
 // and where in that order each of the batch is, both absent with enforce_sorted.
 func PackPaddedSequence(input *Tensor, lengths *Tensor, options ...PackPaddedSequenceOptions) (data *Tensor, batchSizes *Tensor, sortedIndices *Tensor, unsortedIndices *Tensor, err error) {
 	o := last(options)
-	err = run(840, []any{input, lengths, o.BatchFirst, o.EnforceSorted}, &data, &batchSizes, &sortedIndices, &unsortedIndices)
+	err = run(842, []any{input, lengths, o.BatchFirst, o.EnforceSorted}, &data, &batchSizes, &sortedIndices, &unsortedIndices)
 	return
 }
 
@@ -10916,7 +10927,7 @@ type PackSequenceOptions struct {
 // gives.
 func PackSequence(sequences []*Tensor, options ...PackSequenceOptions) (data *Tensor, batchSizes *Tensor, sortedIndices *Tensor, unsortedIndices *Tensor, err error) {
 	o := last(options)
-	err = run(841, []any{sequences, o.EnforceSorted}, &data, &batchSizes, &sortedIndices, &unsortedIndices)
+	err = run(843, []any{sequences, o.EnforceSorted}, &data, &batchSizes, &sortedIndices, &unsortedIndices)
 	return
 }
 
@@ -10940,7 +10951,7 @@ type PadPackedSequenceOptions struct {
 // int64 [batch] on the CPU.
 func PadPackedSequence(data *Tensor, batchSizes *Tensor, options ...PadPackedSequenceOptions) (padded *Tensor, lengths *Tensor, err error) {
 	o := last(options)
-	err = run(842, []any{data, batchSizes, o.UnsortedIndices, o.BatchFirst, o.PaddingValue, o.TotalLength}, &padded, &lengths)
+	err = run(844, []any{data, batchSizes, o.UnsortedIndices, o.BatchFirst, o.PaddingValue, o.TotalLength}, &padded, &lengths)
 	return
 }
 
@@ -10954,7 +10965,7 @@ type UnpackSequenceOptions struct {
 // PackedSequence. A copy of each sequence, [length, ...].
 func UnpackSequence(data *Tensor, batchSizes *Tensor, options ...UnpackSequenceOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(843, []any{data, batchSizes, o.UnsortedIndices}, &out)
+	err = run(845, []any{data, batchSizes, o.UnsortedIndices}, &out)
 	return
 }
 
@@ -10973,7 +10984,7 @@ type SumOptions struct {
 // Sum: Sum of elements.
 func (x *Tensor) Sum(options ...SumOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(844, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(846, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
@@ -10992,7 +11003,7 @@ type MeanOptions struct {
 // Mean: Mean of elements.
 func (x *Tensor) Mean(options ...MeanOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(845, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(847, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
@@ -11011,7 +11022,7 @@ type NansumOptions struct {
 // Nansum: Sum of the elements that are not NaN.
 func (x *Tensor) Nansum(options ...NansumOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(846, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(848, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
@@ -11030,7 +11041,7 @@ type NanmeanOptions struct {
 // Nanmean: Mean of the elements that are not NaN.
 func (x *Tensor) Nanmean(options ...NanmeanOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(847, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(849, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
@@ -11043,7 +11054,7 @@ type CountNonzeroOptions struct {
 // CountNonzero: How many elements are not zero (int64).
 func (x *Tensor) CountNonzero(options ...CountNonzeroOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(848, []any{x, o.Dim}, &out)
+	err = run(850, []any{x, o.Dim}, &out)
 	return
 }
 
@@ -11062,13 +11073,13 @@ type ProdOptions struct {
 // Prod: Product of elements.
 func (x *Tensor) Prod(options ...ProdOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(849, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(851, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
 // Max: Largest element; NaN if there is one. Equal elements share the gradient.
 func (x *Tensor) Max() (out *Tensor, err error) {
-	err = run(850, []any{x}, &out)
+	err = run(852, []any{x}, &out)
 	return
 }
 
@@ -11082,13 +11093,13 @@ type MaxDimOptions struct {
 // positions of the first of them (int64).
 func (x *Tensor) MaxDim(dim int, options ...MaxDimOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(851, []any{x, dim, o.Keepdim}, &values, &indices)
+	err = run(853, []any{x, dim, o.Keepdim}, &values, &indices)
 	return
 }
 
 // Min: Smallest element; NaN if there is one. Equal elements share the gradient.
 func (x *Tensor) Min() (out *Tensor, err error) {
-	err = run(852, []any{x}, &out)
+	err = run(854, []any{x}, &out)
 	return
 }
 
@@ -11102,7 +11113,7 @@ type MinDimOptions struct {
 // positions of the first of them (int64).
 func (x *Tensor) MinDim(dim int, options ...MinDimOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(853, []any{x, dim, o.Keepdim}, &values, &indices)
+	err = run(855, []any{x, dim, o.Keepdim}, &values, &indices)
 	return
 }
 
@@ -11118,7 +11129,7 @@ type AmaxOptions struct {
 // Amax: Largest element over dimensions. Equal elements share the gradient.
 func (x *Tensor) Amax(options ...AmaxOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(854, []any{x, o.Dim, o.Keepdim}, &out)
+	err = run(856, []any{x, o.Dim, o.Keepdim}, &out)
 	return
 }
 
@@ -11134,7 +11145,7 @@ type AminOptions struct {
 // Amin: Smallest element over dimensions. Equal elements share the gradient.
 func (x *Tensor) Amin(options ...AminOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(855, []any{x, o.Dim, o.Keepdim}, &out)
+	err = run(857, []any{x, o.Dim, o.Keepdim}, &out)
 	return
 }
 
@@ -11151,7 +11162,7 @@ type AminmaxOptions struct {
 // largest elements.
 func (x *Tensor) Aminmax(options ...AminmaxOptions) (min *Tensor, max *Tensor, err error) {
 	o := last(options)
-	err = run(856, []any{x, o.Dim, o.Keepdim}, &min, &max)
+	err = run(858, []any{x, o.Dim, o.Keepdim}, &min, &max)
 	return
 }
 
@@ -11167,7 +11178,7 @@ type ArgmaxOptions struct {
 // Argmax: Position of the first largest element (int64).
 func (x *Tensor) Argmax(options ...ArgmaxOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(857, []any{x, o.Dim, o.Keepdim}, &out)
+	err = run(859, []any{x, o.Dim, o.Keepdim}, &out)
 	return
 }
 
@@ -11183,7 +11194,7 @@ type ArgminOptions struct {
 // Argmin: Position of the first smallest element (int64).
 func (x *Tensor) Argmin(options ...ArgminOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(858, []any{x, o.Dim, o.Keepdim}, &out)
+	err = run(860, []any{x, o.Dim, o.Keepdim}, &out)
 	return
 }
 
@@ -11203,7 +11214,7 @@ type VarOptions struct {
 // Var: Variance: the sum of (input - mean) squared, divided by max(0, n - correction).
 func (x *Tensor) Var(options ...VarOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(859, []any{x, o.Dim, o.Correction, o.Keepdim}, &out)
+	err = run(861, []any{x, o.Dim, o.Correction, o.Keepdim}, &out)
 	return
 }
 
@@ -11223,7 +11234,7 @@ type StdOptions struct {
 // Std: Standard deviation: the square root of var.
 func (x *Tensor) Std(options ...StdOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(860, []any{x, o.Dim, o.Correction, o.Keepdim}, &out)
+	err = run(862, []any{x, o.Dim, o.Correction, o.Keepdim}, &out)
 	return
 }
 
@@ -11243,7 +11254,7 @@ type VarMeanOptions struct {
 // VarMean: Variance and mean. The variance and the mean.
 func VarMean(input *Tensor, options ...VarMeanOptions) (var_ *Tensor, mean *Tensor, err error) {
 	o := last(options)
-	err = run(861, []any{input, o.Dim, o.Correction, o.Keepdim}, &var_, &mean)
+	err = run(863, []any{input, o.Dim, o.Correction, o.Keepdim}, &var_, &mean)
 	return
 }
 
@@ -11263,7 +11274,7 @@ type StdMeanOptions struct {
 // StdMean: Standard deviation and mean. The standard deviation and the mean.
 func StdMean(input *Tensor, options ...StdMeanOptions) (std *Tensor, mean *Tensor, err error) {
 	o := last(options)
-	err = run(862, []any{input, o.Dim, o.Correction, o.Keepdim}, &std, &mean)
+	err = run(864, []any{input, o.Dim, o.Correction, o.Keepdim}, &std, &mean)
 	return
 }
 
@@ -11282,13 +11293,13 @@ type CovOptions struct {
 // Cov: Covariance of each variable with each other.
 func (x *Tensor) Cov(options ...CovOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(863, []any{x, o.Correction, o.Fweights, o.Aweights}, &out)
+	err = run(865, []any{x, o.Correction, o.Fweights, o.Aweights}, &out)
 	return
 }
 
 // Corrcoef: Pearson's correlation of each variable with each other.
 func (x *Tensor) Corrcoef() (out *Tensor, err error) {
-	err = run(864, []any{x}, &out)
+	err = run(866, []any{x}, &out)
 	return
 }
 
@@ -11311,7 +11322,7 @@ type NormOptions struct {
 // p = 0 the number of nonzero elements.
 func (x *Tensor) Norm(options ...NormOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(865, []any{x, o.P, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(867, []any{x, o.P, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
@@ -11327,7 +11338,7 @@ type AnyOptions struct {
 // Any: Whether any element is nonzero. bool, but uint8 for a uint8 input.
 func (x *Tensor) Any(options ...AnyOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(866, []any{x, o.Dim, o.Keepdim}, &out)
+	err = run(868, []any{x, o.Dim, o.Keepdim}, &out)
 	return
 }
 
@@ -11343,7 +11354,7 @@ type AllOptions struct {
 // All: Whether all elements are nonzero. bool, but uint8 for a uint8 input.
 func (x *Tensor) All(options ...AllOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(867, []any{x, o.Dim, o.Keepdim}, &out)
+	err = run(869, []any{x, o.Dim, o.Keepdim}, &out)
 	return
 }
 
@@ -11356,7 +11367,7 @@ type LogsumexpOptions struct {
 // Logsumexp: log(sum(exp(input))), without overflow.
 func (x *Tensor) Logsumexp(dim []int, options ...LogsumexpOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(868, []any{x, dim, o.Keepdim}, &out)
+	err = run(870, []any{x, dim, o.Keepdim}, &out)
 	return
 }
 
@@ -11369,7 +11380,7 @@ type CumsumOptions struct {
 // Cumsum: Running sum along a dimension: result[i] = input[0] + ... + input[i].
 func (x *Tensor) Cumsum(dim int, options ...CumsumOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(869, []any{x, dim, o.Dtype}, &out)
+	err = run(871, []any{x, dim, o.Dtype}, &out)
 	return
 }
 
@@ -11382,7 +11393,7 @@ type Cumsum_Options struct {
 // Cumsum_: In-place version of `cumsum`.
 func (x *Tensor) Cumsum_(dim int, options ...Cumsum_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(870, []any{x, dim, o.Dtype})
+	return x, run(872, []any{x, dim, o.Dtype})
 }
 
 // CumprodOptions are the optional arguments.
@@ -11394,7 +11405,7 @@ type CumprodOptions struct {
 // Cumprod: Running product along a dimension: result[i] = input[0] * ... * input[i].
 func (x *Tensor) Cumprod(dim int, options ...CumprodOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(871, []any{x, dim, o.Dtype}, &out)
+	err = run(873, []any{x, dim, o.Dtype}, &out)
 	return
 }
 
@@ -11407,13 +11418,13 @@ type Cumprod_Options struct {
 // Cumprod_: In-place version of `cumprod`.
 func (x *Tensor) Cumprod_(dim int, options ...Cumprod_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(872, []any{x, dim, o.Dtype})
+	return x, run(874, []any{x, dim, o.Dtype})
 }
 
 // Logcumsumexp: Running logsumexp along a dimension: result[i] = log(exp(input[0]) + ... +
 // exp(input[i])), without overflow.
 func (x *Tensor) Logcumsumexp(dim int) (out *Tensor, err error) {
-	err = run(873, []any{x, dim}, &out)
+	err = run(875, []any{x, dim}, &out)
 	return
 }
 
@@ -11436,7 +11447,7 @@ type DiffOptions struct {
 // they differ.
 func (x *Tensor) Diff(options ...DiffOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(874, []any{x, o.N, o.Dim, o.Prepend, o.Append}, &out)
+	err = run(876, []any{x, o.N, o.Dim, o.Prepend, o.Append}, &out)
 	return
 }
 
@@ -11456,7 +11467,7 @@ type GradientOptions struct {
 // sides. An estimate for each dimension.
 func Gradient(input *Tensor, options ...GradientOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(875, []any{input, o.Spacing, o.Dim, o.EdgeOrder}, &out)
+	err = run(877, []any{input, o.Spacing, o.Dim, o.EdgeOrder}, &out)
 	return
 }
 
@@ -11473,7 +11484,7 @@ type GradientAtOptions struct {
 // estimate for each dimension.
 func GradientAt(input *Tensor, coordinates []*Tensor, options ...GradientAtOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(876, []any{input, coordinates, o.Dim, o.EdgeOrder}, &out)
+	err = run(878, []any{input, coordinates, o.Dim, o.EdgeOrder}, &out)
 	return
 }
 
@@ -11492,7 +11503,7 @@ type TrapezoidOptions struct {
 // Trapezoid: Integral along a dimension by the trapezoidal rule.
 func Trapezoid(y *Tensor, options ...TrapezoidOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(877, []any{y, o.X, o.Dx, o.Dim}, &out)
+	err = run(879, []any{y, o.X, o.Dx, o.Dim}, &out)
 	return
 }
 
@@ -11511,13 +11522,13 @@ type CumulativeTrapezoidOptions struct {
 // CumulativeTrapezoid: Running integral along a dimension by the trapezoidal rule.
 func CumulativeTrapezoid(y *Tensor, options ...CumulativeTrapezoidOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(878, []any{y, o.X, o.Dx, o.Dim}, &out)
+	err = run(880, []any{y, o.X, o.Dx, o.Dim}, &out)
 	return
 }
 
 // Equal: Whether both have the same shape and elements.
 func (x *Tensor) Equal(other *Tensor) (out bool, err error) {
-	err = run(879, []any{x, other}, &out)
+	err = run(881, []any{x, other}, &out)
 	return
 }
 
@@ -11536,7 +11547,7 @@ type IscloseOptions struct {
 // Isclose: Where |input - other| <= atol + rtol * |other|.
 func (x *Tensor) Isclose(other *Tensor, options ...IscloseOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(880, []any{x, other, o.Rtol, o.Atol, o.EqualNan}, &out)
+	err = run(882, []any{x, other, o.Rtol, o.Atol, o.EqualNan}, &out)
 	return
 }
 
@@ -11555,7 +11566,7 @@ type AllcloseOptions struct {
 // Allclose: Whether all elements are close.
 func (x *Tensor) Allclose(other *Tensor, options ...AllcloseOptions) (out bool, err error) {
 	o := last(options)
-	err = run(881, []any{x, other, o.Rtol, o.Atol, o.EqualNan}, &out)
+	err = run(883, []any{x, other, o.Rtol, o.Atol, o.EqualNan}, &out)
 	return
 }
 
@@ -11572,7 +11583,7 @@ type PadOptions struct {
 // dimensions of an input that has one or two more.
 func Pad(input *Tensor, pad []int, options ...PadOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(882, []any{input, pad, o.Mode, o.Value}, &out)
+	err = run(884, []any{input, pad, o.Mode, o.Value}, &out)
 	return
 }
 
@@ -11585,7 +11596,7 @@ type ConstantPadNdOptions struct {
 // ConstantPadNd: Adds elements that are all one number around the input.
 func ConstantPadNd(input *Tensor, pad []int, options ...ConstantPadNdOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(883, []any{input, pad, o.Value}, &out)
+	err = run(885, []any{input, pad, o.Value}, &out)
 	return
 }
 
@@ -11598,7 +11609,7 @@ type RollOptions struct {
 // Roll: Moves elements along dimensions; those that leave at the end come back at the start.
 func (x *Tensor) Roll(shifts []int, options ...RollOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(884, []any{x, shifts, o.Dims}, &out)
+	err = run(886, []any{x, shifts, o.Dims}, &out)
 	return
 }
 
@@ -11614,26 +11625,26 @@ type Rot90Options struct {
 // Rot90: Turns the input in the plane of two dimensions.
 func (x *Tensor) Rot90(options ...Rot90Options) (out *Tensor, err error) {
 	o := last(options)
-	err = run(885, []any{x, o.K, o.Dims}, &out)
+	err = run(887, []any{x, o.K, o.Dims}, &out)
 	return
 }
 
 // Fliplr: Reverses the order of elements along dimension 1.
 func (x *Tensor) Fliplr() (out *Tensor, err error) {
-	err = run(886, []any{x}, &out)
+	err = run(888, []any{x}, &out)
 	return
 }
 
 // Flipud: Reverses the order of elements along dimension 0.
 func (x *Tensor) Flipud() (out *Tensor, err error) {
-	err = run(887, []any{x}, &out)
+	err = run(889, []any{x}, &out)
 	return
 }
 
 // Tile: repeat, whose list may be shorter than the dimensions are many: those in front are not
 // repeated.
 func (x *Tensor) Tile(dims []int) (out *Tensor, err error) {
-	err = run(888, []any{x, dims}, &out)
+	err = run(890, []any{x, dims}, &out)
 	return
 }
 
@@ -11649,7 +11660,7 @@ type RepeatInterleaveOptions struct {
 // RepeatInterleave: Repeats each slice along a dimension.
 func (x *Tensor) RepeatInterleave(repeats any, options ...RepeatInterleaveOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(889, []any{x, repeats, o.Dim, o.OutputSize}, &out)
+	err = run(891, []any{x, repeats, o.Dim, o.OutputSize}, &out)
 	return
 }
 
@@ -11663,7 +11674,7 @@ type DiagOptions struct {
 // diagonal.
 func (x *Tensor) Diag(options ...DiagOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(890, []any{x, o.Diagonal}, &out)
+	err = run(892, []any{x, o.Diagonal}, &out)
 	return
 }
 
@@ -11682,7 +11693,7 @@ type DiagEmbedOptions struct {
 // DiagEmbed: Matrices with the input's last dimension as a diagonal and zeros elsewhere.
 func (x *Tensor) DiagEmbed(options ...DiagEmbedOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(891, []any{x, o.Offset, o.Dim1, o.Dim2}, &out)
+	err = run(893, []any{x, o.Offset, o.Dim1, o.Dim2}, &out)
 	return
 }
 
@@ -11695,51 +11706,51 @@ type DiagflatOptions struct {
 // Diagflat: The matrix with all elements of the input as a diagonal and zeros elsewhere.
 func (x *Tensor) Diagflat(options ...DiagflatOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(892, []any{x, o.Offset}, &out)
+	err = run(894, []any{x, o.Offset}, &out)
 	return
 }
 
 // BlockDiag: The matrix with the tensors as blocks along the diagonal and zeros elsewhere. Dtypes
 // are promoted.
 func BlockDiag(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(893, []any{tensors}, &out)
+	err = run(895, []any{tensors}, &out)
 	return
 }
 
 // Hstack: cat along dimension 1; of vectors along dimension 0.
 func Hstack(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(894, []any{tensors}, &out)
+	err = run(896, []any{tensors}, &out)
 	return
 }
 
 // Vstack: cat along dimension 0, with vectors as rows.
 func Vstack(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(895, []any{tensors}, &out)
+	err = run(897, []any{tensors}, &out)
 	return
 }
 
 // Dstack: cat along dimension 2, which vectors and matrices get.
 func Dstack(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(896, []any{tensors}, &out)
+	err = run(898, []any{tensors}, &out)
 	return
 }
 
 // ColumnStack: cat along dimension 1, with vectors as columns.
 func ColumnStack(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(897, []any{tensors}, &out)
+	err = run(899, []any{tensors}, &out)
 	return
 }
 
 // UnravelIndex: The coordinates of positions: an int64 tensor for each dimension.
 func UnravelIndex(indices *Tensor, shape []int) (out []*Tensor, err error) {
-	err = run(898, []any{indices, shape}, &out)
+	err = run(900, []any{indices, shape}, &out)
 	return
 }
 
 // CartesianProd: All ways to choose one element of each vector: a row for each; of a single vector
 // itself.
 func CartesianProd(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(899, []any{tensors}, &out)
+	err = run(901, []any{tensors}, &out)
 	return
 }
 
@@ -11755,7 +11766,7 @@ type CombinationsOptions struct {
 // Combinations: All ways to choose r elements in order: a row for each.
 func (x *Tensor) Combinations(options ...CombinationsOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(900, []any{x, o.R, o.WithReplacement}, &out)
+	err = run(902, []any{x, o.R, o.WithReplacement}, &out)
 	return
 }
 
@@ -11774,7 +11785,7 @@ type TrilIndicesOptions struct {
 // TrilIndices: Rows and columns of the lower triangle's elements: [2, count].
 func TrilIndices(row int, col int, options ...TrilIndicesOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(901, []any{row, col, o.Offset, o.Dtype, o.Device}, &out)
+	err = run(903, []any{row, col, o.Offset, o.Dtype, o.Device}, &out)
 	return
 }
 
@@ -11793,13 +11804,13 @@ type TriuIndicesOptions struct {
 // TriuIndices: Rows and columns of the upper triangle's elements: [2, count].
 func TriuIndices(row int, col int, options ...TriuIndicesOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(902, []any{row, col, o.Offset, o.Dtype, o.Device}, &out)
+	err = run(904, []any{row, col, o.Offset, o.Dtype, o.Device}, &out)
 	return
 }
 
 // SelectScatter: A copy of the input with src as one slice along a dimension.
 func (x *Tensor) SelectScatter(src *Tensor, dim int, index int) (out *Tensor, err error) {
-	err = run(903, []any{x, src, dim, index}, &out)
+	err = run(905, []any{x, src, dim, index}, &out)
 	return
 }
 
@@ -11821,7 +11832,7 @@ type SliceScatterOptions struct {
 // SliceScatter: A copy of the input with src in a range of a dimension.
 func (x *Tensor) SliceScatter(src *Tensor, options ...SliceScatterOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(904, []any{x, src, o.Dim, o.Start, o.End, o.Step}, &out)
+	err = run(906, []any{x, src, o.Dim, o.Start, o.End, o.Step}, &out)
 	return
 }
 
@@ -11840,7 +11851,7 @@ type DiagonalScatterOptions struct {
 // DiagonalScatter: A copy of the input with src as a diagonal.
 func (x *Tensor) DiagonalScatter(src *Tensor, options ...DiagonalScatterOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(905, []any{x, src, o.Offset, o.Dim1, o.Dim2}, &out)
+	err = run(907, []any{x, src, o.Offset, o.Dim1, o.Dim2}, &out)
 	return
 }
 
@@ -11853,7 +11864,7 @@ type AsStridedScatterOptions struct {
 // AsStridedScatter: A copy of the input with src written where as_strided looks.
 func (x *Tensor) AsStridedScatter(src *Tensor, size []int, stride []int, options ...AsStridedScatterOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(906, []any{x, src, size, stride, o.StorageOffset}, &out)
+	err = run(908, []any{x, src, size, stride, o.StorageOffset}, &out)
 	return
 }
 
@@ -11873,7 +11884,7 @@ type Im2colOptions struct {
 // windows]. functional.unfold in PyTorch.
 func Im2col(input *Tensor, kernelSize []int, options ...Im2colOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(907, []any{input, kernelSize, o.Dilation, o.Padding, o.Stride}, &out)
+	err = run(909, []any{input, kernelSize, o.Dilation, o.Padding, o.Stride}, &out)
 	return
 }
 
@@ -11892,28 +11903,28 @@ type FoldOptions struct {
 // Fold: Adds up windows to images: the gradient of unfold.
 func Fold(input *Tensor, outputSize []int, kernelSize []int, options ...FoldOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(908, []any{input, outputSize, kernelSize, o.Dilation, o.Padding, o.Stride}, &out)
+	err = run(910, []any{input, outputSize, kernelSize, o.Dilation, o.Padding, o.Stride}, &out)
 	return
 }
 
 // PixelShuffle: Spreads channels over the plane: [..., channels * r * r, height, width] becomes
 // [..., channels, height * r, width * r].
 func PixelShuffle(input *Tensor, upscaleFactor int) (out *Tensor, err error) {
-	err = run(909, []any{input, upscaleFactor}, &out)
+	err = run(911, []any{input, upscaleFactor}, &out)
 	return
 }
 
 // PixelUnshuffle: The inverse of pixel_shuffle: [..., channels, height * r, width * r] becomes
 // [..., channels * r * r, height, width].
 func PixelUnshuffle(input *Tensor, downscaleFactor int) (out *Tensor, err error) {
-	err = run(910, []any{input, downscaleFactor}, &out)
+	err = run(912, []any{input, downscaleFactor}, &out)
 	return
 }
 
 // ChannelShuffle: Puts the first channels of all groups in front, then their second ones, and so
 // on.
 func ChannelShuffle(input *Tensor, groups int) (out *Tensor, err error) {
-	err = run(911, []any{input, groups}, &out)
+	err = run(913, []any{input, groups}, &out)
 	return
 }
 
@@ -11933,7 +11944,7 @@ type SortOptions struct {
 // they were (int64).
 func (x *Tensor) Sort(options ...SortOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(912, []any{x, o.Dim, o.Descending, o.Stable}, &values, &indices)
+	err = run(914, []any{x, o.Dim, o.Descending, o.Stable}, &values, &indices)
 	return
 }
 
@@ -11952,13 +11963,13 @@ type ArgsortOptions struct {
 // Argsort: The positions of the elements in sorted order (int64).
 func (x *Tensor) Argsort(options ...ArgsortOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(913, []any{x, o.Dim, o.Descending, o.Stable}, &out)
+	err = run(915, []any{x, o.Dim, o.Descending, o.Stable}, &out)
 	return
 }
 
 // Msort: Sorts along the first dimension.
 func (x *Tensor) Msort() (out *Tensor, err error) {
-	err = run(914, []any{x}, &out)
+	err = run(916, []any{x}, &out)
 	return
 }
 
@@ -11978,7 +11989,7 @@ type TopkOptions struct {
 // elements, the best first, and where they are (int64).
 func (x *Tensor) Topk(k int, options ...TopkOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(915, []any{x, k, o.Dim, o.Largest, o.Sorted}, &values, &indices)
+	err = run(917, []any{x, k, o.Dim, o.Largest, o.Sorted}, &values, &indices)
 	return
 }
 
@@ -11995,14 +12006,14 @@ type KthvalueOptions struct {
 // of equal ones the one that a stable sort puts there.
 func (x *Tensor) Kthvalue(k int, options ...KthvalueOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(916, []any{x, k, o.Dim, o.Keepdim}, &values, &indices)
+	err = run(918, []any{x, k, o.Dim, o.Keepdim}, &values, &indices)
 	return
 }
 
 // Median: The median of all elements, of two the lower; NaN if there is one. Equal elements share
 // the gradient.
 func (x *Tensor) Median() (out *Tensor, err error) {
-	err = run(917, []any{x}, &out)
+	err = run(919, []any{x}, &out)
 	return
 }
 
@@ -12016,14 +12027,14 @@ type MedianDimOptions struct {
 // where they are (int64).
 func (x *Tensor) MedianDim(dim int, options ...MedianDimOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(918, []any{x, dim, o.Keepdim}, &values, &indices)
+	err = run(920, []any{x, dim, o.Keepdim}, &values, &indices)
 	return
 }
 
 // Nanmedian: The median of all elements that are not NaN, of two the lower. Equal elements share
 // the gradient.
 func (x *Tensor) Nanmedian() (out *Tensor, err error) {
-	err = run(919, []any{x}, &out)
+	err = run(921, []any{x}, &out)
 	return
 }
 
@@ -12037,7 +12048,7 @@ type NanmedianDimOptions struct {
 // where they are (int64).
 func (x *Tensor) NanmedianDim(dim int, options ...NanmedianDimOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(920, []any{x, dim, o.Keepdim}, &values, &indices)
+	err = run(922, []any{x, dim, o.Keepdim}, &values, &indices)
 	return
 }
 
@@ -12054,7 +12065,7 @@ type ModeOptions struct {
 // elements, and the positions of the last of them (int64).
 func (x *Tensor) Mode(options ...ModeOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(921, []any{x, o.Dim, o.Keepdim}, &values, &indices)
+	err = run(923, []any{x, o.Dim, o.Keepdim}, &values, &indices)
 	return
 }
 
@@ -12073,7 +12084,7 @@ type QuantileOptions struct {
 // Quantile: Quantiles along a dimension; NaN if there is one.
 func (x *Tensor) Quantile(q any, options ...QuantileOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(922, []any{x, q, o.Dim, o.Keepdim, o.Interpolation}, &out)
+	err = run(924, []any{x, q, o.Dim, o.Keepdim, o.Interpolation}, &out)
 	return
 }
 
@@ -12092,21 +12103,21 @@ type NanquantileOptions struct {
 // Nanquantile: Quantiles along a dimension of what is not NaN.
 func (x *Tensor) Nanquantile(q any, options ...NanquantileOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(923, []any{x, q, o.Dim, o.Keepdim, o.Interpolation}, &out)
+	err = run(925, []any{x, q, o.Dim, o.Keepdim, o.Interpolation}, &out)
 	return
 }
 
 // Cummax: The largest element so far along a dimension; NaN from the first one on. The largest
 // elements so far, and the positions of the last of them (int64).
 func (x *Tensor) Cummax(dim int) (values *Tensor, indices *Tensor, err error) {
-	err = run(924, []any{x, dim}, &values, &indices)
+	err = run(926, []any{x, dim}, &values, &indices)
 	return
 }
 
 // Cummin: The smallest element so far along a dimension; NaN from the first one on. The smallest
 // elements so far, and the positions of the last of them (int64).
 func (x *Tensor) Cummin(dim int) (values *Tensor, indices *Tensor, err error) {
-	err = run(925, []any{x, dim}, &values, &indices)
+	err = run(927, []any{x, dim}, &values, &indices)
 	return
 }
 
@@ -12130,7 +12141,7 @@ type UniqueOptions struct {
 // was not asked for is empty.
 func (x *Tensor) Unique(options ...UniqueOptions) (output *Tensor, inverseIndices *Tensor, counts *Tensor, err error) {
 	o := last(options)
-	err = run(926, []any{x, o.Sorted, o.ReturnInverse, o.ReturnCounts, o.Dim}, &output, &inverseIndices, &counts)
+	err = run(928, []any{x, o.Sorted, o.ReturnInverse, o.ReturnCounts, o.Dim}, &output, &inverseIndices, &counts)
 	return
 }
 
@@ -12151,7 +12162,7 @@ type UniqueConsecutiveOptions struct {
 // (int64); what was not asked for is empty.
 func (x *Tensor) UniqueConsecutive(options ...UniqueConsecutiveOptions) (output *Tensor, inverseIndices *Tensor, counts *Tensor, err error) {
 	o := last(options)
-	err = run(927, []any{x, o.ReturnInverse, o.ReturnCounts, o.Dim}, &output, &inverseIndices, &counts)
+	err = run(929, []any{x, o.ReturnInverse, o.ReturnCounts, o.Dim}, &output, &inverseIndices, &counts)
 	return
 }
 
@@ -12173,7 +12184,7 @@ type SearchsortedOptions struct {
 // Searchsorted: Where elements would go in sorted rows: in front of those that they equal.
 func Searchsorted(sortedSequence *Tensor, input any, options ...SearchsortedOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(928, []any{sortedSequence, input, o.OutInt32, o.Right, o.Side, o.Sorter}, &out)
+	err = run(930, []any{sortedSequence, input, o.OutInt32, o.Right, o.Side, o.Sorter}, &out)
 	return
 }
 
@@ -12189,7 +12200,7 @@ type BucketizeOptions struct {
 // Bucketize: Which bucket each element lies in: searchsorted with one row of boundaries.
 func Bucketize(input any, boundaries *Tensor, options ...BucketizeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(929, []any{input, boundaries, o.OutInt32, o.Right}, &out)
+	err = run(931, []any{input, boundaries, o.OutInt32, o.Right}, &out)
 	return
 }
 
@@ -12205,7 +12216,7 @@ type IsinOptions struct {
 // Isin: Which elements are among the others.
 func Isin(elements any, testElements any, options ...IsinOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(930, []any{elements, testElements, o.AssumeUnique, o.Invert}, &out)
+	err = run(932, []any{elements, testElements, o.AssumeUnique, o.Invert}, &out)
 	return
 }
 
@@ -12221,7 +12232,7 @@ type BincountOptions struct {
 // Bincount: How often each integer occurs; with weights, their sums.
 func (x *Tensor) Bincount(options ...BincountOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(931, []any{x, o.Weights, o.Minlength}, &out)
+	err = run(933, []any{x, o.Weights, o.Minlength}, &out)
 	return
 }
 
@@ -12240,7 +12251,7 @@ type HistcOptions struct {
 // Histc: How many elements lie in bins of equal width. What lies outside is not counted.
 func (x *Tensor) Histc(options ...HistcOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(932, []any{x, o.Bins, o.Min, o.Max}, &out)
+	err = run(934, []any{x, o.Bins, o.Min, o.Max}, &out)
 	return
 }
 
@@ -12263,408 +12274,408 @@ type HistogramOptions struct {
 // bin, and the bins' edges.
 func (x *Tensor) Histogram(options ...HistogramOptions) (hist *Tensor, binEdges *Tensor, err error) {
 	o := last(options)
-	err = run(933, []any{x, o.Bins, o.Range, o.Weight, o.Density}, &hist, &binEdges)
+	err = run(935, []any{x, o.Bins, o.Range, o.Weight, o.Density}, &hist, &binEdges)
 	return
 }
 
 // Erfc: 1 - erf(input), with all its digits where erf is near 1.
 func (x *Tensor) Erfc() (out *Tensor, err error) {
-	err = run(934, []any{x}, &out)
+	err = run(936, []any{x}, &out)
 	return
 }
 
 // Erfc_: In-place version of `erfc`.
 func (x *Tensor) Erfc_() (*Tensor, error) {
-	return x, run(935, []any{x})
+	return x, run(937, []any{x})
 }
 
 // Erfcx: exp(input^2) erfc(input).
 func Erfcx(input *Tensor) (out *Tensor, err error) {
-	err = run(936, []any{input}, &out)
+	err = run(938, []any{input}, &out)
 	return
 }
 
 // Erfinv: The inverse of erf: infinite at -1 and 1, NaN beyond.
 func (x *Tensor) Erfinv() (out *Tensor, err error) {
-	err = run(937, []any{x}, &out)
+	err = run(939, []any{x}, &out)
 	return
 }
 
 // Erfinv_: In-place version of `erfinv`.
 func (x *Tensor) Erfinv_() (*Tensor, error) {
-	return x, run(938, []any{x})
+	return x, run(940, []any{x})
 }
 
 // Ndtri: The inverse of ndtr: what a normal number is below with the probability input.
 func Ndtri(input *Tensor) (out *Tensor, err error) {
-	err = run(939, []any{input}, &out)
+	err = run(941, []any{input}, &out)
 	return
 }
 
 // Ndtr: The normal distribution function: erfc(-input / sqrt(2)) / 2.
 func Ndtr(input *Tensor) (out *Tensor, err error) {
-	err = run(940, []any{input}, &out)
+	err = run(942, []any{input}, &out)
 	return
 }
 
 // LogNdtr: log(ndtr(input)), also where ndtr is too small for the dtype.
 func LogNdtr(input *Tensor) (out *Tensor, err error) {
-	err = run(941, []any{input}, &out)
+	err = run(943, []any{input}, &out)
 	return
 }
 
 // Lgamma: log(abs(Gamma(input))); infinite at 0 and the negative integers.
 func (x *Tensor) Lgamma() (out *Tensor, err error) {
-	err = run(942, []any{x}, &out)
+	err = run(944, []any{x}, &out)
 	return
 }
 
 // Lgamma_: In-place version of `lgamma`.
 func (x *Tensor) Lgamma_() (*Tensor, error) {
-	return x, run(943, []any{x})
+	return x, run(945, []any{x})
 }
 
 // Digamma: The derivative of lgamma: infinite at 0, NaN at the negative integers.
 func (x *Tensor) Digamma() (out *Tensor, err error) {
-	err = run(944, []any{x}, &out)
+	err = run(946, []any{x}, &out)
 	return
 }
 
 // Digamma_: In-place version of `digamma`.
 func (x *Tensor) Digamma_() (*Tensor, error) {
-	return x, run(945, []any{x})
+	return x, run(947, []any{x})
 }
 
 // Zeta: Hurwitz's zeta function, the sum of (k + other)^-input over k = 0, 1, ...; NaN where input
 // is below 1. It is differentiable by other alone.
 func Zeta(input any, other any) (out *Tensor, err error) {
-	err = run(946, []any{input, other}, &out)
+	err = run(948, []any{input, other}, &out)
 	return
 }
 
 // Polygamma: The derivative of order n of digamma: (-1)^(n + 1) n! zeta(n + 1, input) for n > 0.
 func Polygamma(n int, input *Tensor) (out *Tensor, err error) {
-	err = run(947, []any{n, input}, &out)
+	err = run(949, []any{n, input}, &out)
 	return
 }
 
 // Polygamma_: In-place version of `polygamma`.
 func (x *Tensor) Polygamma_(n int) (*Tensor, error) {
-	return x, run(948, []any{x, n})
+	return x, run(950, []any{x, n})
 }
 
 // Mvlgamma: log of the multivariate Gamma function: p (p - 1) / 4 log(pi) + the sum of lgamma(input
 // - j / 2) over j = 0 ... p - 1.
 func (x *Tensor) Mvlgamma(p int) (out *Tensor, err error) {
-	err = run(949, []any{x, p}, &out)
+	err = run(951, []any{x, p}, &out)
 	return
 }
 
 // Mvlgamma_: In-place version of `mvlgamma`.
 func (x *Tensor) Mvlgamma_(p int) (*Tensor, error) {
-	return x, run(950, []any{x, p})
+	return x, run(952, []any{x, p})
 }
 
 // I0: The modified Bessel function of the first kind, of order 0.
 func (x *Tensor) I0() (out *Tensor, err error) {
-	err = run(951, []any{x}, &out)
+	err = run(953, []any{x}, &out)
 	return
 }
 
 // I0_: In-place version of `i0`.
 func (x *Tensor) I0_() (*Tensor, error) {
-	return x, run(952, []any{x})
+	return x, run(954, []any{x})
 }
 
 // I0e: i0(input) exp(-abs(input)), which does not overflow.
 func I0e(input *Tensor) (out *Tensor, err error) {
-	err = run(953, []any{input}, &out)
+	err = run(955, []any{input}, &out)
 	return
 }
 
 // I1: The modified Bessel function of the first kind, of order 1.
 func I1(input *Tensor) (out *Tensor, err error) {
-	err = run(954, []any{input}, &out)
+	err = run(956, []any{input}, &out)
 	return
 }
 
 // I1e: i1(input) exp(-abs(input)), which does not overflow.
 func I1e(input *Tensor) (out *Tensor, err error) {
-	err = run(955, []any{input}, &out)
+	err = run(957, []any{input}, &out)
 	return
 }
 
 // BesselJ0: The Bessel function of the first kind, of order 0. It has no gradient.
 func BesselJ0(input *Tensor) (out *Tensor, err error) {
-	err = run(956, []any{input}, &out)
+	err = run(958, []any{input}, &out)
 	return
 }
 
 // BesselJ1: The Bessel function of the first kind, of order 1. It has no gradient.
 func BesselJ1(input *Tensor) (out *Tensor, err error) {
-	err = run(957, []any{input}, &out)
+	err = run(959, []any{input}, &out)
 	return
 }
 
 // BesselY0: The Bessel function of the second kind, of order 0; NaN of negative numbers. It has no
 // gradient.
 func BesselY0(input *Tensor) (out *Tensor, err error) {
-	err = run(958, []any{input}, &out)
+	err = run(960, []any{input}, &out)
 	return
 }
 
 // BesselY1: The Bessel function of the second kind, of order 1; NaN of negative numbers. It has no
 // gradient.
 func BesselY1(input *Tensor) (out *Tensor, err error) {
-	err = run(959, []any{input}, &out)
+	err = run(961, []any{input}, &out)
 	return
 }
 
 // ModifiedBesselK0: The modified Bessel function of the second kind, of order 0; NaN of negative
 // numbers. It has no gradient.
 func ModifiedBesselK0(input *Tensor) (out *Tensor, err error) {
-	err = run(960, []any{input}, &out)
+	err = run(962, []any{input}, &out)
 	return
 }
 
 // ModifiedBesselK1: The modified Bessel function of the second kind, of order 1; NaN of negative
 // numbers. It has no gradient.
 func ModifiedBesselK1(input *Tensor) (out *Tensor, err error) {
-	err = run(961, []any{input}, &out)
+	err = run(963, []any{input}, &out)
 	return
 }
 
 // ScaledModifiedBesselK0: modified_bessel_k0(x) exp(x), which does not vanish. It has no gradient.
 func ScaledModifiedBesselK0(x_ *Tensor) (out *Tensor, err error) {
-	err = run(962, []any{x_}, &out)
+	err = run(964, []any{x_}, &out)
 	return
 }
 
 // ScaledModifiedBesselK1: modified_bessel_k1(x) exp(x), which does not vanish. It has no gradient.
 func ScaledModifiedBesselK1(x_ *Tensor) (out *Tensor, err error) {
-	err = run(963, []any{x_}, &out)
+	err = run(965, []any{x_}, &out)
 	return
 }
 
 // SphericalBesselJ0: sin(x) / x. It has no gradient.
 func SphericalBesselJ0(x_ *Tensor) (out *Tensor, err error) {
-	err = run(964, []any{x_}, &out)
+	err = run(966, []any{x_}, &out)
 	return
 }
 
 // AiryAi: Airy's function Ai. It has no gradient.
 func AiryAi(x_ *Tensor) (out *Tensor, err error) {
-	err = run(965, []any{x_}, &out)
+	err = run(967, []any{x_}, &out)
 	return
 }
 
 // Igamma: The lower regularized incomplete Gamma function: the integral of t^(input - 1) exp(-t)
 // from 0 to other, over Gamma(input).
 func (x *Tensor) Igamma(other *Tensor) (out *Tensor, err error) {
-	err = run(966, []any{x, other}, &out)
+	err = run(968, []any{x, other}, &out)
 	return
 }
 
 // Igamma_: In-place version of `igamma`.
 func (x *Tensor) Igamma_(other *Tensor) (*Tensor, error) {
-	return x, run(967, []any{x, other})
+	return x, run(969, []any{x, other})
 }
 
 // Gammainc: Another name of `igamma`.
 func Gammainc(input *Tensor, other *Tensor) (out *Tensor, err error) {
-	err = run(968, []any{input, other}, &out)
+	err = run(970, []any{input, other}, &out)
 	return
 }
 
 // Igammac: The upper regularized incomplete Gamma function: 1 - igamma(input, other), with all its
 // digits.
 func (x *Tensor) Igammac(other *Tensor) (out *Tensor, err error) {
-	err = run(969, []any{x, other}, &out)
+	err = run(971, []any{x, other}, &out)
 	return
 }
 
 // Igammac_: In-place version of `igammac`.
 func (x *Tensor) Igammac_(other *Tensor) (*Tensor, error) {
-	return x, run(970, []any{x, other})
+	return x, run(972, []any{x, other})
 }
 
 // Gammaincc: Another name of `igammac`.
 func Gammaincc(input *Tensor, other *Tensor) (out *Tensor, err error) {
-	err = run(971, []any{input, other}, &out)
+	err = run(973, []any{input, other}, &out)
 	return
 }
 
 // ChebyshevPolynomialT: Chebyshev's polynomial of the first kind, of degree n. It has no gradient.
 func ChebyshevPolynomialT(x_ any, n any) (out *Tensor, err error) {
-	err = run(972, []any{x_, n}, &out)
+	err = run(974, []any{x_, n}, &out)
 	return
 }
 
 // ChebyshevPolynomialU: Chebyshev's polynomial of the second kind, of degree n. It has no gradient.
 func ChebyshevPolynomialU(x_ any, n any) (out *Tensor, err error) {
-	err = run(973, []any{x_, n}, &out)
+	err = run(975, []any{x_, n}, &out)
 	return
 }
 
 // ChebyshevPolynomialV: Chebyshev's polynomial of the third kind, of degree n. It has no gradient.
 func ChebyshevPolynomialV(x_ any, n any) (out *Tensor, err error) {
-	err = run(974, []any{x_, n}, &out)
+	err = run(976, []any{x_, n}, &out)
 	return
 }
 
 // ChebyshevPolynomialW: Chebyshev's polynomial of the fourth kind, of degree n. It has no gradient.
 func ChebyshevPolynomialW(x_ any, n any) (out *Tensor, err error) {
-	err = run(975, []any{x_, n}, &out)
+	err = run(977, []any{x_, n}, &out)
 	return
 }
 
 // ShiftedChebyshevPolynomialT: Chebyshev's polynomial of the first kind at 2 x - 1, of degree n. It
 // has no gradient.
 func ShiftedChebyshevPolynomialT(x_ any, n any) (out *Tensor, err error) {
-	err = run(976, []any{x_, n}, &out)
+	err = run(978, []any{x_, n}, &out)
 	return
 }
 
 // ShiftedChebyshevPolynomialU: Chebyshev's polynomial of the second kind at 2 x - 1, of degree n.
 // It has no gradient.
 func ShiftedChebyshevPolynomialU(x_ any, n any) (out *Tensor, err error) {
-	err = run(977, []any{x_, n}, &out)
+	err = run(979, []any{x_, n}, &out)
 	return
 }
 
 // ShiftedChebyshevPolynomialV: Chebyshev's polynomial of the third kind at 2 x - 1, of degree n. It
 // has no gradient.
 func ShiftedChebyshevPolynomialV(x_ any, n any) (out *Tensor, err error) {
-	err = run(978, []any{x_, n}, &out)
+	err = run(980, []any{x_, n}, &out)
 	return
 }
 
 // ShiftedChebyshevPolynomialW: Chebyshev's polynomial of the fourth kind at 2 x - 1, of degree n.
 // It has no gradient.
 func ShiftedChebyshevPolynomialW(x_ any, n any) (out *Tensor, err error) {
-	err = run(979, []any{x_, n}, &out)
+	err = run(981, []any{x_, n}, &out)
 	return
 }
 
 // HermitePolynomialH: Hermite's polynomial H, of degree n. It has no gradient.
 func HermitePolynomialH(x_ any, n any) (out *Tensor, err error) {
-	err = run(980, []any{x_, n}, &out)
+	err = run(982, []any{x_, n}, &out)
 	return
 }
 
 // HermitePolynomialHe: Hermite's polynomial He, of degree n. It has no gradient.
 func HermitePolynomialHe(x_ any, n any) (out *Tensor, err error) {
-	err = run(981, []any{x_, n}, &out)
+	err = run(983, []any{x_, n}, &out)
 	return
 }
 
 // LaguerrePolynomialL: Laguerre's polynomial, of degree n. It has no gradient.
 func LaguerrePolynomialL(x_ any, n any) (out *Tensor, err error) {
-	err = run(982, []any{x_, n}, &out)
+	err = run(984, []any{x_, n}, &out)
 	return
 }
 
 // LegendrePolynomialP: Legendre's polynomial, of degree n. It has no gradient.
 func LegendrePolynomialP(x_ any, n any) (out *Tensor, err error) {
-	err = run(983, []any{x_, n}, &out)
+	err = run(985, []any{x_, n}, &out)
 	return
 }
 
 // Entr: -input log(input); 0 at 0, -infinity below.
 func Entr(input *Tensor) (out *Tensor, err error) {
-	err = run(984, []any{input}, &out)
+	err = run(986, []any{input}, &out)
 	return
 }
 
 // Xlog1py: input * log1p(other), and 0 where input is 0.
 func Xlog1py(input any, other any) (out *Tensor, err error) {
-	err = run(985, []any{input, other}, &out)
+	err = run(987, []any{input, other}, &out)
 	return
 }
 
 // Frexp: input = mantissa * 2^exponent with 1/2 <= abs(mantissa) < 1, the exponent as int32; of 0,
 // infinities and NaN they are the element and 0.
 func (x *Tensor) Frexp() (mantissa *Tensor, exponent *Tensor, err error) {
-	err = run(986, []any{x}, &mantissa, &exponent)
+	err = run(988, []any{x}, &mantissa, &exponent)
 	return
 }
 
 // Nextafter: The next number of the dtype after input in the direction of other. Its derivatives
 // are 1 by input, where the two differ, and else 0.
 func (x *Tensor) Nextafter(other *Tensor) (out *Tensor, err error) {
-	err = run(987, []any{x, other}, &out)
+	err = run(989, []any{x, other}, &out)
 	return
 }
 
 // Nextafter_: In-place version of `nextafter`.
 func (x *Tensor) Nextafter_(other *Tensor) (*Tensor, error) {
-	return x, run(988, []any{x, other})
+	return x, run(990, []any{x, other})
 }
 
 // TensorAlias: Makes another handle to a tensor, to be released on its own. A second handle to the
 // same tensor.
 func TensorAlias(input *Tensor) (out *Tensor, err error) {
-	err = run(989, []any{input}, &out)
+	err = run(991, []any{input}, &out)
 	return
 }
 
 // Dim: Number of dimensions.
 func (x *Tensor) Dim() (out int, err error) {
-	err = run(990, []any{x}, &out)
+	err = run(992, []any{x}, &out)
 	return
 }
 
 // Size: Size of one dimension.
 func (x *Tensor) Size(dim int) (out int, err error) {
-	err = run(991, []any{x, dim}, &out)
+	err = run(993, []any{x, dim}, &out)
 	return
 }
 
 // Shape: Shape of the tensor. The sizes of all dimensions.
 func (x *Tensor) Shape() (out []int, err error) {
-	err = run(992, []any{x}, &out)
+	err = run(994, []any{x}, &out)
 	return
 }
 
 // Stride: Strides of the tensor. Steps between neighbours along each dimension, in elements.
 func (x *Tensor) Stride() (out []int, err error) {
-	err = run(993, []any{x}, &out)
+	err = run(995, []any{x}, &out)
 	return
 }
 
 // Numel: Number of elements.
 func (x *Tensor) Numel() (out int, err error) {
-	err = run(994, []any{x}, &out)
+	err = run(996, []any{x}, &out)
 	return
 }
 
 // StorageOffset: Position of the first element in the storage, in elements.
 func (x *Tensor) StorageOffset() (out int, err error) {
-	err = run(995, []any{x}, &out)
+	err = run(997, []any{x}, &out)
 	return
 }
 
 // StorageNbytes: Bytes of the storage, which views share.
 func (x *Tensor) StorageNbytes() (out int, err error) {
-	err = run(996, []any{x}, &out)
+	err = run(998, []any{x}, &out)
 	return
 }
 
 // ElementSize: Bytes of one element.
 func (x *Tensor) ElementSize() (out int, err error) {
-	err = run(997, []any{x}, &out)
+	err = run(999, []any{x}, &out)
 	return
 }
 
 // Dtype: Element type.
 func (x *Tensor) Dtype() (out Dtype, err error) {
-	err = run(998, []any{x}, &out)
+	err = run(1000, []any{x}, &out)
 	return
 }
 
 // Device: Where the memory is.
 func (x *Tensor) Device() (out Device, err error) {
-	err = run(999, []any{x}, &out)
+	err = run(1001, []any{x}, &out)
 	return
 }
 
@@ -12677,33 +12688,33 @@ type TensorIsContiguousOptions struct {
 // IsContiguous: Whether elements lie in memory densely in that order.
 func (x *Tensor) IsContiguous(options ...TensorIsContiguousOptions) (out bool, err error) {
 	o := last(options)
-	err = run(1000, []any{x, o.MemoryFormat}, &out)
+	err = run(1002, []any{x, o.MemoryFormat}, &out)
 	return
 }
 
 // DataPtr: Address of the first element. Valid as long as any tensor looks at the storage; NULL if
 // there is no element.
 func (x *Tensor) DataPtr() (out uintptr, err error) {
-	err = run(1001, []any{x}, &out)
+	err = run(1003, []any{x}, &out)
 	return
 }
 
 // IsSetTo: Whether both look at the same memory in the same way.
 func (x *Tensor) IsSetTo(other *Tensor) (out bool, err error) {
-	err = run(1002, []any{x, other}, &out)
+	err = run(1004, []any{x, other}, &out)
 	return
 }
 
 // IsSame: Whether two handles are of one tensor.
 func (x *Tensor) IsSame(other *Tensor) (out bool, err error) {
-	err = run(1003, []any{x, other}, &out)
+	err = run(1005, []any{x, other}, &out)
 	return
 }
 
 // Base: What a view is a view of: the tensor that a chain of views began with. The tensor, or NULL
 // if this one is no view.
 func (x *Tensor) Base() (out *Tensor, err error) {
-	err = run(1004, []any{x}, &out)
+	err = run(1006, []any{x}, &out)
 	return
 }
 
@@ -12712,7 +12723,7 @@ func (x *Tensor) Base() (out *Tensor, err error) {
 // wrappers whose functions take `out`. Whether the function can be called now; false under
 // autocast, which leaves results that are given alone.
 func OutOffer(place *Tensor, inputs []*Tensor) (out bool, err error) {
-	err = run(1005, []any{place, inputs}, &out)
+	err = run(1007, []any{place, inputs}, &out)
 	return
 }
 
@@ -12727,25 +12738,25 @@ type OutFinishOptions struct {
 // gradient is asked for.
 func OutFinish(place *Tensor, options ...OutFinishOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1006, []any{place, o.Made}, &out)
+	err = run(1008, []any{place, o.Made}, &out)
 	return
 }
 
 // Version: How often the tensor, its views and what it was detached from were changed in place.
 func (x *Tensor) Version() (out int, err error) {
-	err = run(1007, []any{x}, &out)
+	err = run(1009, []any{x}, &out)
 	return
 }
 
 // Item: The only element of a tensor as a number.
 func (x *Tensor) Item() (out any, err error) {
-	err = run(1008, []any{x}, &out)
+	err = run(1010, []any{x}, &out)
 	return
 }
 
 // ToString: The tensor as text, as PyTorch prints it.
 func (x *Tensor) ToString() (out string, err error) {
-	err = run(1009, []any{x}, &out)
+	err = run(1011, []any{x}, &out)
 	return
 }
 
@@ -12770,13 +12781,13 @@ type SetPrintOptionsOptions struct {
 // SetPrintOptions: How tensors are printed from now on, by all threads.
 func SetPrintOptions(options ...SetPrintOptionsOptions) error {
 	o := last(options)
-	return run(1010, []any{o.Precision, o.Threshold, o.EdgeItems, o.LineWidth, o.SciMode})
+	return run(1012, []any{o.Precision, o.Threshold, o.EdgeItems, o.LineWidth, o.SciMode})
 }
 
 // RequiresGrad: Whether the tensor takes part in a graph: set by the user, or made from such a
 // tensor.
 func (x *Tensor) RequiresGrad() (out bool, err error) {
-	err = run(1011, []any{x}, &out)
+	err = run(1013, []any{x}, &out)
 	return
 }
 
@@ -12789,18 +12800,18 @@ type TensorRequiresGrad_Options struct {
 // RequiresGrad_: Says whether a leaf's gradient is wanted.
 func (x *Tensor) RequiresGrad_(options ...TensorRequiresGrad_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(1012, []any{x, o.RequiresGrad})
+	return x, run(1014, []any{x, o.RequiresGrad})
 }
 
 // IsLeaf: Whether the tensor was not made by a recorded operation.
 func (x *Tensor) IsLeaf() (out bool, err error) {
-	err = run(1013, []any{x}, &out)
+	err = run(1015, []any{x}, &out)
 	return
 }
 
 // Grad: The gradient that backward has added up. The gradient, or NULL if there is none yet.
 func (x *Tensor) Grad() (out *Tensor, err error) {
-	err = run(1014, []any{x}, &out)
+	err = run(1016, []any{x}, &out)
 	return
 }
 
@@ -12813,175 +12824,175 @@ type TensorSetGradOptions struct {
 // SetGrad: Replaces the gradient.
 func (x *Tensor) SetGrad(options ...TensorSetGradOptions) error {
 	o := last(options)
-	return run(1015, []any{x, o.Grad})
+	return run(1017, []any{x, o.Grad})
 }
 
 // RetainGrad: Makes backward keep the gradient of a tensor that is not a leaf.
 func (x *Tensor) RetainGrad() error {
-	return run(1016, []any{x})
+	return run(1018, []any{x})
 }
 
 // RetainsGrad: Whether retain_grad was called on a tensor that is not a leaf.
 func (x *Tensor) RetainsGrad() (out bool, err error) {
-	err = run(1017, []any{x}, &out)
+	err = run(1019, []any{x}, &out)
 	return
 }
 
 // Node: Where a tensor's gradient goes, to look at. The recorded operation, or, of a leaf, what
 // adds to its gradient.
 func (x *Tensor) Node() (out *Node, err error) {
-	err = run(1018, []any{x}, &out)
+	err = run(1020, []any{x}, &out)
 	return
 }
 
 // OutputNr: Which output of the recorded operation the tensor is; 0 for leaves.
 func (x *Tensor) OutputNr() (out int, err error) {
-	err = run(1019, []any{x}, &out)
+	err = run(1021, []any{x}, &out)
 	return
 }
 
 // Name: The operation's name. "MulBackward0"; of what adds to a leaf's gradient
 // "torch::autograd::AccumulateGrad".
 func (x *Node) Name() (out string, err error) {
-	err = run(1020, []any{x}, &out)
+	err = run(1022, []any{x}, &out)
 	return
 }
 
 // Address: Tells operations apart. Where it is: one number for all handles of one operation.
 func (x *Node) Address() (out uintptr, err error) {
-	err = run(1021, []any{x}, &out)
+	err = run(1023, []any{x}, &out)
 	return
 }
 
 // NextCount: How many inputs gradients may go to.
 func (x *Node) NextCount() (out int, err error) {
-	err = run(1022, []any{x}, &out)
+	err = run(1024, []any{x}, &out)
 	return
 }
 
 // NextOutput: Which output of the operation that made an input the input is. -1 if its gradient
 // goes nowhere.
 func (x *Node) NextOutput(index int) (out int, err error) {
-	err = run(1023, []any{x, index}, &out)
+	err = run(1025, []any{x, index}, &out)
 	return
 }
 
 // Next: The operation that made an input; of a leaf, what adds to its gradient.
 func (x *Node) Next(index int) (out *Node, err error) {
-	err = run(1024, []any{x, index}, &out)
+	err = run(1026, []any{x, index}, &out)
 	return
 }
 
 // GradFnName: The name of the recorded operation that made the tensor. "MulBackward0", or nothing
 // for a leaf.
 func (x *Tensor) GradFnName() (out string, err error) {
-	err = run(1025, []any{x}, &out)
+	err = run(1027, []any{x}, &out)
 	return
 }
 
 // Data: The same memory without the graph and with a version of its own: backward does not notice
 // what is changed through it.
 func (x *Tensor) Data() (out *Tensor, err error) {
-	err = run(1026, []any{x}, &out)
+	err = run(1028, []any{x}, &out)
 	return
 }
 
 // SetData: Makes a tensor look at another one's memory; it stays the same tensor, with its gradient
 // and its history. No other thread may use it meanwhile.
 func (x *Tensor) SetData(data *Tensor) error {
-	return run(1027, []any{x, data})
+	return run(1029, []any{x, data})
 }
 
 // BuildInfo: Version, compiler, instruction set in use, threads and optional parts of the library.
 // Lines of `name: value`.
 func BuildInfo() (out string, err error) {
-	err = run(1028, []any{}, &out)
+	err = run(1030, []any{}, &out)
 	return
 }
 
 // Len: How many strings a list holds.
 func (x *StringList) Len() (out int, err error) {
-	err = run(1029, []any{x}, &out)
+	err = run(1031, []any{x}, &out)
 	return
 }
 
 // TensorListNew: A list of tensors, for callbacks that return several.
 func TensorListNew(tensors []*Tensor) (out *TensorList, err error) {
-	err = run(1030, []any{tensors}, &out)
+	err = run(1032, []any{tensors}, &out)
 	return
 }
 
 // Len: How many tensors a list holds.
 func (x *TensorList) Len() (out int, err error) {
-	err = run(1031, []any{x}, &out)
+	err = run(1033, []any{x}, &out)
 	return
 }
 
 // Get: One tensor of a list. A new handle, or NULL for an absent entry.
 func (x *TensorList) Get(index int) (out *Tensor, err error) {
-	err = run(1032, []any{x, index}, &out)
+	err = run(1034, []any{x, index}, &out)
 	return
 }
 
 // IsGradEnabled: Whether operations are recorded for backward.
 func IsGradEnabled() (out bool, err error) {
-	err = run(1033, []any{}, &out)
+	err = run(1035, []any{}, &out)
 	return
 }
 
 // SetGradEnabled: Turns recording for backward on or off in this context.
 func SetGradEnabled(mode bool) error {
-	return run(1034, []any{mode})
+	return run(1036, []any{mode})
 }
 
 // IsAnomalyEnabled: Whether backward checks gradients for NaN.
 func IsAnomalyEnabled() (out bool, err error) {
-	err = run(1035, []any{}, &out)
+	err = run(1037, []any{}, &out)
 	return
 }
 
 // SetDetectAnomaly: Makes backward fail when a gradient is NaN, naming the operation that made it.
 func SetDetectAnomaly(mode bool) error {
-	return run(1036, []any{mode})
+	return run(1038, []any{mode})
 }
 
 // GetDefaultDtype: The dtype of new floating-point tensors.
 func GetDefaultDtype() (out Dtype, err error) {
-	err = run(1037, []any{}, &out)
+	err = run(1039, []any{}, &out)
 	return
 }
 
 // SetDefaultDtype: Sets the dtype of new floating-point tensors in this context.
 func SetDefaultDtype(d Dtype) error {
-	return run(1038, []any{d})
+	return run(1040, []any{d})
 }
 
 // GetDefaultDevice: The device of new tensors.
 func GetDefaultDevice() (out Device, err error) {
-	err = run(1039, []any{}, &out)
+	err = run(1041, []any{}, &out)
 	return
 }
 
 // SetDefaultDevice: Sets the device of new tensors in this context.
 func SetDefaultDevice(device Device) error {
-	return run(1040, []any{device})
+	return run(1042, []any{device})
 }
 
 // DeviceIsAvailable: Whether the device can be used.
 func DeviceIsAvailable(device Device) (out bool, err error) {
-	err = run(1041, []any{device}, &out)
+	err = run(1043, []any{device}, &out)
 	return
 }
 
 // GetNumThreads: How many threads an operation may use.
 func GetNumThreads() (out int, err error) {
-	err = run(1042, []any{}, &out)
+	err = run(1044, []any{}, &out)
 	return
 }
 
 // SetNumThreads: Sets how many threads an operation may use.
 func SetNumThreads(n int) error {
-	return run(1043, []any{n})
+	return run(1045, []any{n})
 }
 
 // MemoryStatsOptions are the optional arguments.
@@ -12994,24 +13005,24 @@ type MemoryStatsOptions struct {
 // allocator, and the most that were ever in use.
 func MemoryStats(options ...MemoryStatsOptions) (allocated int, reserved int, peak int, err error) {
 	o := last(options)
-	err = run(1044, []any{o.Device}, &allocated, &reserved, &peak)
+	err = run(1046, []any{o.Device}, &allocated, &reserved, &peak)
 	return
 }
 
 // SetLog: Sends log messages to a function.
 func SetLog(log LogHook) error {
-	return run(1045, []any{log})
+	return run(1047, []any{log})
 }
 
 // SetMemoryHook: Has this context call a function before an allocation fails, on the thread that
 // allocates. Worker threads of data loaders do not call it.
 func SetMemoryHook(hook MemoryHook) error {
-	return run(1046, []any{hook})
+	return run(1048, []any{hook})
 }
 
 // RemoveMemoryHook: Lets allocations of this context fail at once again.
 func RemoveMemoryHook() error {
-	return run(1047, []any{})
+	return run(1049, []any{})
 }
 
 // EmptyCacheOptions are the optional arguments.
@@ -13023,7 +13034,7 @@ type EmptyCacheOptions struct {
 // EmptyCache: Gives memory that no tensor uses back to the system.
 func EmptyCache(options ...EmptyCacheOptions) error {
 	o := last(options)
-	return run(1048, []any{o.Device})
+	return run(1050, []any{o.Device})
 }
 
 // SynchronizeOptions are the optional arguments.
@@ -13036,42 +13047,42 @@ type SynchronizeOptions struct {
 // work are reported here.
 func Synchronize(options ...SynchronizeOptions) error {
 	o := last(options)
-	return run(1049, []any{o.Device})
+	return run(1051, []any{o.Device})
 }
 
 // View: The same elements in another shape, without a copy.
 func (x *Tensor) View(size []int) (out *Tensor, err error) {
-	err = run(1050, []any{x, size}, &out)
+	err = run(1052, []any{x, size}, &out)
 	return
 }
 
 // Detach: The same memory without the graph.
 func (x *Tensor) Detach() (out *Tensor, err error) {
-	err = run(1051, []any{x}, &out)
+	err = run(1053, []any{x}, &out)
 	return
 }
 
 // Detach_: Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was
 // made from it before stays as it is.
 func (x *Tensor) Detach_() (*Tensor, error) {
-	return x, run(1052, []any{x})
+	return x, run(1054, []any{x})
 }
 
 // ViewAs: view with the shape of another tensor.
 func (x *Tensor) ViewAs(other *Tensor) (out *Tensor, err error) {
-	err = run(1053, []any{x, other}, &out)
+	err = run(1055, []any{x, other}, &out)
 	return
 }
 
 // Reshape: The same elements in another shape: a view where possible, else a copy.
 func (x *Tensor) Reshape(shape []int) (out *Tensor, err error) {
-	err = run(1054, []any{x, shape}, &out)
+	err = run(1056, []any{x, shape}, &out)
 	return
 }
 
 // ReshapeAs: reshape with the shape of another tensor.
 func (x *Tensor) ReshapeAs(other *Tensor) (out *Tensor, err error) {
-	err = run(1055, []any{x, other}, &out)
+	err = run(1057, []any{x, other}, &out)
 	return
 }
 
@@ -13087,59 +13098,59 @@ type FlattenOptions struct {
 // Flatten: Joins neighbouring dimensions into one.
 func (x *Tensor) Flatten(options ...FlattenOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1056, []any{x, o.StartDim, o.EndDim}, &out)
+	err = run(1058, []any{x, o.StartDim, o.EndDim}, &out)
 	return
 }
 
 // Unflatten: Splits one dimension into several.
 func (x *Tensor) Unflatten(dim int, sizes []int) (out *Tensor, err error) {
-	err = run(1057, []any{x, dim, sizes}, &out)
+	err = run(1059, []any{x, dim, sizes}, &out)
 	return
 }
 
 // Transpose: Swaps two dimensions.
 func (x *Tensor) Transpose(dim0 int, dim1 int) (out *Tensor, err error) {
-	err = run(1058, []any{x, dim0, dim1}, &out)
+	err = run(1060, []any{x, dim0, dim1}, &out)
 	return
 }
 
 // Transpose_: In-place version of `transpose`.
 func (x *Tensor) Transpose_(dim0 int, dim1 int) (*Tensor, error) {
-	return x, run(1059, []any{x, dim0, dim1})
+	return x, run(1061, []any{x, dim0, dim1})
 }
 
 // Swapaxes: transpose by NumPy's name.
 func (x *Tensor) Swapaxes(axis0 int, axis1 int) (out *Tensor, err error) {
-	err = run(1060, []any{x, axis0, axis1}, &out)
+	err = run(1062, []any{x, axis0, axis1}, &out)
 	return
 }
 
 // Swapaxes_: In-place version of `swapaxes`.
 func (x *Tensor) Swapaxes_(axis0 int, axis1 int) (*Tensor, error) {
-	return x, run(1061, []any{x, axis0, axis1})
+	return x, run(1063, []any{x, axis0, axis1})
 }
 
 // Permute: Puts the dimensions in another order.
 func (x *Tensor) Permute(dims []int) (out *Tensor, err error) {
-	err = run(1062, []any{x, dims}, &out)
+	err = run(1064, []any{x, dims}, &out)
 	return
 }
 
 // Movedim: Moves dimensions; the others keep their order.
 func (x *Tensor) Movedim(source []int, destination []int) (out *Tensor, err error) {
-	err = run(1063, []any{x, source, destination}, &out)
+	err = run(1065, []any{x, source, destination}, &out)
 	return
 }
 
 // T: The transpose of a matrix; a 0-d or 1-d tensor as it is.
 func (x *Tensor) T() (out *Tensor, err error) {
-	err = run(1064, []any{x}, &out)
+	err = run(1066, []any{x}, &out)
 	return
 }
 
 // T_: In-place version of `t`.
 func (x *Tensor) T_() (*Tensor, error) {
-	return x, run(1065, []any{x})
+	return x, run(1067, []any{x})
 }
 
 // SqueezeOptions are the optional arguments.
@@ -13151,7 +13162,7 @@ type SqueezeOptions struct {
 // Squeeze: Removes dimensions of size 1.
 func (x *Tensor) Squeeze(options ...SqueezeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1066, []any{x, o.Dim}, &out)
+	err = run(1068, []any{x, o.Dim}, &out)
 	return
 }
 
@@ -13164,47 +13175,47 @@ type Squeeze_Options struct {
 // Squeeze_: In-place version of `squeeze`.
 func (x *Tensor) Squeeze_(options ...Squeeze_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(1067, []any{x, o.Dim})
+	return x, run(1069, []any{x, o.Dim})
 }
 
 // Unsqueeze: Inserts a dimension of size 1.
 func (x *Tensor) Unsqueeze(dim int) (out *Tensor, err error) {
-	err = run(1068, []any{x, dim}, &out)
+	err = run(1070, []any{x, dim}, &out)
 	return
 }
 
 // Unsqueeze_: In-place version of `unsqueeze`.
 func (x *Tensor) Unsqueeze_(dim int) (*Tensor, error) {
-	return x, run(1069, []any{x, dim})
+	return x, run(1071, []any{x, dim})
 }
 
 // Expand: Repeats dimensions of size 1 without a copy; dimensions may be added in front.
 func (x *Tensor) Expand(size []int) (out *Tensor, err error) {
-	err = run(1070, []any{x, size}, &out)
+	err = run(1072, []any{x, size}, &out)
 	return
 }
 
 // ExpandAs: expand to the shape of another tensor.
 func (x *Tensor) ExpandAs(other *Tensor) (out *Tensor, err error) {
-	err = run(1071, []any{x, other}, &out)
+	err = run(1073, []any{x, other}, &out)
 	return
 }
 
 // BroadcastTo: expand, as a function.
 func (x *Tensor) BroadcastTo(size []int) (out *Tensor, err error) {
-	err = run(1072, []any{x, size}, &out)
+	err = run(1074, []any{x, size}, &out)
 	return
 }
 
 // Select: One slice along a dimension, which is removed.
 func (x *Tensor) Select(dim int, index int) (out *Tensor, err error) {
-	err = run(1073, []any{x, dim, index}, &out)
+	err = run(1075, []any{x, dim, index}, &out)
 	return
 }
 
 // Narrow: A range along a dimension.
 func (x *Tensor) Narrow(dim int, start int, length int) (out *Tensor, err error) {
-	err = run(1074, []any{x, dim, start, length}, &out)
+	err = run(1076, []any{x, dim, start, length}, &out)
 	return
 }
 
@@ -13226,7 +13237,7 @@ type SliceOptions struct {
 // Slice: A strided range along a dimension: input[start:end:step].
 func (x *Tensor) Slice(options ...SliceOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1075, []any{x, o.Dim, o.Start, o.End, o.Step}, &out)
+	err = run(1077, []any{x, o.Dim, o.Start, o.End, o.Step}, &out)
 	return
 }
 
@@ -13239,7 +13250,7 @@ type AsStridedOptions struct {
 // AsStrided: Any view of the input's storage.
 func (x *Tensor) AsStrided(size []int, stride []int, options ...AsStridedOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1076, []any{x, size, stride, o.StorageOffset}, &out)
+	err = run(1078, []any{x, size, stride, o.StorageOffset}, &out)
 	return
 }
 
@@ -13252,31 +13263,31 @@ type AsStrided_Options struct {
 // AsStrided_: In-place version of `as_strided`.
 func (x *Tensor) AsStrided_(size []int, stride []int, options ...AsStrided_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(1077, []any{x, size, stride, o.StorageOffset})
+	return x, run(1079, []any{x, size, stride, o.StorageOffset})
 }
 
 // Resize_: Gives the tensor another shape, row-major from its first element on. What it had keeps
 // its place in memory; where there is too little, the tensor moves, without its views, and what is
 // new has arbitrary contents.
 func (x *Tensor) Resize_(size []int) (*Tensor, error) {
-	return x, run(1078, []any{x, size})
+	return x, run(1080, []any{x, size})
 }
 
 // ResizeAs_: resize_ to the shape of another tensor.
 func (x *Tensor) ResizeAs_(theTemplate *Tensor) (*Tensor, error) {
-	return x, run(1079, []any{x, theTemplate})
+	return x, run(1081, []any{x, theTemplate})
 }
 
 // ViewDtype: The same memory, read as another element type. It takes no part in a graph.
 func (x *Tensor) ViewDtype(dtype Dtype) (out *Tensor, err error) {
-	err = run(1080, []any{x, dtype}, &out)
+	err = run(1082, []any{x, dtype}, &out)
 	return
 }
 
 // Unfold: All windows along a dimension: it counts them, and a new last dimension holds what is in
 // them.
 func (x *Tensor) Unfold(dimension int, size int, step int) (out *Tensor, err error) {
-	err = run(1081, []any{x, dimension, size, step}, &out)
+	err = run(1083, []any{x, dimension, size, step}, &out)
 	return
 }
 
@@ -13295,7 +13306,7 @@ type DiagonalOptions struct {
 // Diagonal: A diagonal of two dimensions, as the last dimension.
 func (x *Tensor) Diagonal(options ...DiagonalOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1082, []any{x, o.Offset, o.Dim1, o.Dim2}, &out)
+	err = run(1084, []any{x, o.Offset, o.Dim1, o.Dim2}, &out)
 	return
 }
 
@@ -13308,7 +13319,7 @@ type ChunkOptions struct {
 // Chunk: Splits a dimension into equal pieces; the last may be smaller.
 func (x *Tensor) Chunk(chunks int, options ...ChunkOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1083, []any{x, chunks, o.Dim}, &out)
+	err = run(1085, []any{x, chunks, o.Dim}, &out)
 	return
 }
 
@@ -13321,7 +13332,7 @@ type SplitOptions struct {
 // Split: Splits a dimension into pieces of one size.
 func (x *Tensor) Split(splitSize int, options ...SplitOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1084, []any{x, splitSize, o.Dim}, &out)
+	err = run(1086, []any{x, splitSize, o.Dim}, &out)
 	return
 }
 
@@ -13334,7 +13345,7 @@ type SplitWithSizesOptions struct {
 // SplitWithSizes: Splits a dimension into pieces of given sizes.
 func (x *Tensor) SplitWithSizes(splitSizes []int, options ...SplitWithSizesOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1085, []any{x, splitSizes, o.Dim}, &out)
+	err = run(1087, []any{x, splitSizes, o.Dim}, &out)
 	return
 }
 
@@ -13347,7 +13358,7 @@ type SplitSectionsOptions struct {
 // SplitSections: Splits a dimension into pieces whose sizes differ by one at most.
 func (x *Tensor) SplitSections(sections int, options ...SplitSectionsOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1086, []any{x, sections, o.Dim}, &out)
+	err = run(1088, []any{x, sections, o.Dim}, &out)
 	return
 }
 
@@ -13360,55 +13371,55 @@ type SplitAtOptions struct {
 // SplitAt: Splits a dimension at given places. tensor_split in Python.
 func (x *Tensor) SplitAt(indices []int, options ...SplitAtOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1087, []any{x, indices, o.Dim}, &out)
+	err = run(1089, []any{x, indices, o.Dim}, &out)
 	return
 }
 
 // Hsplit: Splits dimension 1, of a vector dimension 0, into equal pieces.
 func (x *Tensor) Hsplit(sections int) (out []*Tensor, err error) {
-	err = run(1088, []any{x, sections}, &out)
+	err = run(1090, []any{x, sections}, &out)
 	return
 }
 
 // Vsplit: Splits dimension 0 of two or more into equal pieces.
 func (x *Tensor) Vsplit(sections int) (out []*Tensor, err error) {
-	err = run(1089, []any{x, sections}, &out)
+	err = run(1091, []any{x, sections}, &out)
 	return
 }
 
 // Dsplit: Splits dimension 2 of three or more into equal pieces.
 func (x *Tensor) Dsplit(sections int) (out []*Tensor, err error) {
-	err = run(1090, []any{x, sections}, &out)
+	err = run(1092, []any{x, sections}, &out)
 	return
 }
 
 // Atleast1d: A number as a vector; else the input as it is.
 func Atleast1d(input *Tensor) (out *Tensor, err error) {
-	err = run(1091, []any{input}, &out)
+	err = run(1093, []any{input}, &out)
 	return
 }
 
 // Atleast2d: A number or a vector as a matrix of one row; else the input as it is.
 func Atleast2d(input *Tensor) (out *Tensor, err error) {
-	err = run(1092, []any{input}, &out)
+	err = run(1094, []any{input}, &out)
 	return
 }
 
 // Atleast3d: A vector of n as [1, n, 1], a matrix with a third dimension; else the input as it is.
 func Atleast3d(input *Tensor) (out *Tensor, err error) {
-	err = run(1093, []any{input}, &out)
+	err = run(1095, []any{input}, &out)
 	return
 }
 
 // Ravel: All elements in row-major order: a view if they lie so, else a copy.
 func (x *Tensor) Ravel() (out *Tensor, err error) {
-	err = run(1094, []any{x}, &out)
+	err = run(1096, []any{x}, &out)
 	return
 }
 
 // BroadcastTensors: All tensors expanded to their common shape.
 func BroadcastTensors(tensors []*Tensor) (out []*Tensor, err error) {
-	err = run(1095, []any{tensors}, &out)
+	err = run(1097, []any{tensors}, &out)
 	return
 }
 
@@ -13422,7 +13433,7 @@ type MeshgridOptions struct {
 // along one dimension.
 func Meshgrid(tensors []*Tensor, options ...MeshgridOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1096, []any{tensors, o.Indexing}, &out)
+	err = run(1098, []any{tensors, o.Indexing}, &out)
 	return
 }
 
@@ -13435,7 +13446,7 @@ type UnbindOptions struct {
 // Unbind: All slices along a dimension.
 func (x *Tensor) Unbind(options ...UnbindOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1097, []any{x, o.Dim}, &out)
+	err = run(1099, []any{x, o.Dim}, &out)
 	return
 }
 
@@ -13448,7 +13459,7 @@ type CatOptions struct {
 // Cat: Joins tensors along a dimension. Dtypes are promoted.
 func Cat(tensors []*Tensor, options ...CatOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1098, []any{tensors, o.Dim}, &out)
+	err = run(1100, []any{tensors, o.Dim}, &out)
 	return
 }
 
@@ -13461,31 +13472,31 @@ type StackOptions struct {
 // Stack: Joins tensors of one shape along a new dimension.
 func Stack(tensors []*Tensor, options ...StackOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1099, []any{tensors, o.Dim}, &out)
+	err = run(1101, []any{tensors, o.Dim}, &out)
 	return
 }
 
 // Repeat: Copies the input several times along each dimension.
 func (x *Tensor) Repeat(repeats []int) (out *Tensor, err error) {
-	err = run(1100, []any{x, repeats}, &out)
+	err = run(1102, []any{x, repeats}, &out)
 	return
 }
 
 // NarrowCopy: A copy of a range along a dimension.
 func (x *Tensor) NarrowCopy(dim int, start int, length int) (out *Tensor, err error) {
-	err = run(1101, []any{x, dim, start, length}, &out)
+	err = run(1103, []any{x, dim, start, length}, &out)
 	return
 }
 
 // SumToSize: The sum over what broadcasting would repeat.
 func (x *Tensor) SumToSize(size []int) (out *Tensor, err error) {
-	err = run(1102, []any{x, size}, &out)
+	err = run(1104, []any{x, size}, &out)
 	return
 }
 
 // Flip: Reverses the order of elements along dimensions.
 func (x *Tensor) Flip(dims []int) (out *Tensor, err error) {
-	err = run(1103, []any{x, dims}, &out)
+	err = run(1105, []any{x, dims}, &out)
 	return
 }
 
@@ -13506,7 +13517,7 @@ type InterpolateOptions struct {
 // in the input. Channels-last in gives channels-last out.
 func Interpolate(input *Tensor, options ...InterpolateOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1104, []any{input, o.Size, o.ScaleFactor, o.Mode}, &out)
+	err = run(1106, []any{input, o.Size, o.ScaleFactor, o.Mode}, &out)
 	return
 }
 
@@ -13538,7 +13549,7 @@ type InterpolateAlignedOptions struct {
 // align_corners=).
 func InterpolateAligned(input *Tensor, options ...InterpolateAlignedOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1105, []any{input, o.Size, o.ScaleFactor, o.Mode, o.AlignCorners, o.RecomputeScaleFactor, o.Antialias}, &out)
+	err = run(1107, []any{input, o.Size, o.ScaleFactor, o.Mode, o.AlignCorners, o.RecomputeScaleFactor, o.Antialias}, &out)
 	return
 }
 
@@ -13559,7 +13570,7 @@ type GridSampleOptions struct {
 // sizes (Jaderberg et al., arXiv:1506.02025).
 func GridSample(input *Tensor, grid *Tensor, options ...GridSampleOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1106, []any{input, grid, o.Mode, o.PaddingMode, o.AlignCorners}, &out)
+	err = run(1108, []any{input, grid, o.Mode, o.PaddingMode, o.AlignCorners}, &out)
 	return
 }
 
@@ -13573,135 +13584,135 @@ type AffineGridOptions struct {
 // theta @ (x, y, 1) for each element.
 func AffineGrid(theta *Tensor, size []int, options ...AffineGridOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1107, []any{theta, size, o.AlignCorners}, &out)
+	err = run(1109, []any{theta, size, o.AlignCorners}, &out)
 	return
 }
 
 // Ger: Another name of `outer`.
 func (x *Tensor) Ger(vec2 *Tensor) (out *Tensor, err error) {
-	err = run(1108, []any{x, vec2}, &out)
+	err = run(1110, []any{x, vec2}, &out)
 	return
 }
 
 // Absolute: Another name of `abs`.
 func (x *Tensor) Absolute() (out *Tensor, err error) {
-	err = run(1109, []any{x}, &out)
+	err = run(1111, []any{x}, &out)
 	return
 }
 
 // Absolute_: Another name of `abs_`.
 func (x *Tensor) Absolute_() (*Tensor, error) {
-	return x, run(1110, []any{x})
+	return x, run(1112, []any{x})
 }
 
 // Negative: Another name of `neg`.
 func (x *Tensor) Negative() (out *Tensor, err error) {
-	err = run(1111, []any{x}, &out)
+	err = run(1113, []any{x}, &out)
 	return
 }
 
 // Negative_: Another name of `neg_`.
 func (x *Tensor) Negative_() (*Tensor, error) {
-	return x, run(1112, []any{x})
+	return x, run(1114, []any{x})
 }
 
 // Sgn: Another name of `sign`.
 func (x *Tensor) Sgn() (out *Tensor, err error) {
-	err = run(1113, []any{x}, &out)
+	err = run(1115, []any{x}, &out)
 	return
 }
 
 // Sgn_: Another name of `sign_`.
 func (x *Tensor) Sgn_() (*Tensor, error) {
-	return x, run(1114, []any{x})
+	return x, run(1116, []any{x})
 }
 
 // Fix: Another name of `trunc`.
 func (x *Tensor) Fix() (out *Tensor, err error) {
-	err = run(1115, []any{x}, &out)
+	err = run(1117, []any{x}, &out)
 	return
 }
 
 // Fix_: Another name of `trunc_`.
 func (x *Tensor) Fix_() (*Tensor, error) {
-	return x, run(1116, []any{x})
+	return x, run(1118, []any{x})
 }
 
 // Arcsin: Another name of `asin`.
 func (x *Tensor) Arcsin() (out *Tensor, err error) {
-	err = run(1117, []any{x}, &out)
+	err = run(1119, []any{x}, &out)
 	return
 }
 
 // Arcsin_: Another name of `asin_`.
 func (x *Tensor) Arcsin_() (*Tensor, error) {
-	return x, run(1118, []any{x})
+	return x, run(1120, []any{x})
 }
 
 // Arccos: Another name of `acos`.
 func (x *Tensor) Arccos() (out *Tensor, err error) {
-	err = run(1119, []any{x}, &out)
+	err = run(1121, []any{x}, &out)
 	return
 }
 
 // Arccos_: Another name of `acos_`.
 func (x *Tensor) Arccos_() (*Tensor, error) {
-	return x, run(1120, []any{x})
+	return x, run(1122, []any{x})
 }
 
 // Arctan: Another name of `atan`.
 func (x *Tensor) Arctan() (out *Tensor, err error) {
-	err = run(1121, []any{x}, &out)
+	err = run(1123, []any{x}, &out)
 	return
 }
 
 // Arctan_: Another name of `atan_`.
 func (x *Tensor) Arctan_() (*Tensor, error) {
-	return x, run(1122, []any{x})
+	return x, run(1124, []any{x})
 }
 
 // Arctan2: Another name of `atan2`.
 func (x *Tensor) Arctan2(other *Tensor) (out *Tensor, err error) {
-	err = run(1123, []any{x, other}, &out)
+	err = run(1125, []any{x, other}, &out)
 	return
 }
 
 // Arctan2_: Another name of `atan2_`.
 func (x *Tensor) Arctan2_(other *Tensor) (*Tensor, error) {
-	return x, run(1124, []any{x, other})
+	return x, run(1126, []any{x, other})
 }
 
 // Arcsinh: Another name of `asinh`.
 func (x *Tensor) Arcsinh() (out *Tensor, err error) {
-	err = run(1125, []any{x}, &out)
+	err = run(1127, []any{x}, &out)
 	return
 }
 
 // Arcsinh_: Another name of `asinh_`.
 func (x *Tensor) Arcsinh_() (*Tensor, error) {
-	return x, run(1126, []any{x})
+	return x, run(1128, []any{x})
 }
 
 // Arccosh: Another name of `acosh`.
 func (x *Tensor) Arccosh() (out *Tensor, err error) {
-	err = run(1127, []any{x}, &out)
+	err = run(1129, []any{x}, &out)
 	return
 }
 
 // Arccosh_: Another name of `acosh_`.
 func (x *Tensor) Arccosh_() (*Tensor, error) {
-	return x, run(1128, []any{x})
+	return x, run(1130, []any{x})
 }
 
 // Arctanh: Another name of `atanh`.
 func (x *Tensor) Arctanh() (out *Tensor, err error) {
-	err = run(1129, []any{x}, &out)
+	err = run(1131, []any{x}, &out)
 	return
 }
 
 // Arctanh_: Another name of `atanh_`.
 func (x *Tensor) Arctanh_() (*Tensor, error) {
-	return x, run(1130, []any{x})
+	return x, run(1132, []any{x})
 }
 
 // SubtractOptions are the optional arguments.
@@ -13713,7 +13724,7 @@ type SubtractOptions struct {
 // Subtract: Another name of `sub`.
 func (x *Tensor) Subtract(other any, options ...SubtractOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1131, []any{x, other, o.Alpha}, &out)
+	err = run(1133, []any{x, other, o.Alpha}, &out)
 	return
 }
 
@@ -13726,18 +13737,18 @@ type Subtract_Options struct {
 // Subtract_: Another name of `sub_`.
 func (x *Tensor) Subtract_(other any, options ...Subtract_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(1132, []any{x, other, o.Alpha})
+	return x, run(1134, []any{x, other, o.Alpha})
 }
 
 // Multiply: Another name of `mul`.
 func (x *Tensor) Multiply(other any) (out *Tensor, err error) {
-	err = run(1133, []any{x, other}, &out)
+	err = run(1135, []any{x, other}, &out)
 	return
 }
 
 // Multiply_: Another name of `mul_`.
 func (x *Tensor) Multiply_(other any) (*Tensor, error) {
-	return x, run(1134, []any{x, other})
+	return x, run(1136, []any{x, other})
 }
 
 // DivideOptions are the optional arguments.
@@ -13749,7 +13760,7 @@ type DivideOptions struct {
 // Divide: Another name of `div`.
 func (x *Tensor) Divide(other any, options ...DivideOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1135, []any{x, other, o.RoundingMode}, &out)
+	err = run(1137, []any{x, other, o.RoundingMode}, &out)
 	return
 }
 
@@ -13762,7 +13773,7 @@ type Divide_Options struct {
 // Divide_: Another name of `div_`.
 func (x *Tensor) Divide_(other any, options ...Divide_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(1136, []any{x, other, o.RoundingMode})
+	return x, run(1138, []any{x, other, o.RoundingMode})
 }
 
 // ClipOptions are the optional arguments.
@@ -13777,7 +13788,7 @@ type ClipOptions struct {
 // Clip: Another name of `clamp`.
 func (x *Tensor) Clip(options ...ClipOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1137, []any{x, o.Min, o.Max}, &out)
+	err = run(1139, []any{x, o.Min, o.Max}, &out)
 	return
 }
 
@@ -13793,62 +13804,62 @@ type Clip_Options struct {
 // Clip_: Another name of `clamp_`.
 func (x *Tensor) Clip_(options ...Clip_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(1138, []any{x, o.Min, o.Max})
+	return x, run(1140, []any{x, o.Min, o.Max})
 }
 
 // Greater: Another name of `gt`.
 func (x *Tensor) Greater(other any) (out *Tensor, err error) {
-	err = run(1139, []any{x, other}, &out)
+	err = run(1141, []any{x, other}, &out)
 	return
 }
 
 // Greater_: Another name of `gt_`.
 func (x *Tensor) Greater_(other any) (*Tensor, error) {
-	return x, run(1140, []any{x, other})
+	return x, run(1142, []any{x, other})
 }
 
 // GreaterEqual: Another name of `ge`.
 func (x *Tensor) GreaterEqual(other any) (out *Tensor, err error) {
-	err = run(1141, []any{x, other}, &out)
+	err = run(1143, []any{x, other}, &out)
 	return
 }
 
 // GreaterEqual_: Another name of `ge_`.
 func (x *Tensor) GreaterEqual_(other any) (*Tensor, error) {
-	return x, run(1142, []any{x, other})
+	return x, run(1144, []any{x, other})
 }
 
 // Less: Another name of `lt`.
 func (x *Tensor) Less(other any) (out *Tensor, err error) {
-	err = run(1143, []any{x, other}, &out)
+	err = run(1145, []any{x, other}, &out)
 	return
 }
 
 // Less_: Another name of `lt_`.
 func (x *Tensor) Less_(other any) (*Tensor, error) {
-	return x, run(1144, []any{x, other})
+	return x, run(1146, []any{x, other})
 }
 
 // LessEqual: Another name of `le`.
 func (x *Tensor) LessEqual(other any) (out *Tensor, err error) {
-	err = run(1145, []any{x, other}, &out)
+	err = run(1147, []any{x, other}, &out)
 	return
 }
 
 // LessEqual_: Another name of `le_`.
 func (x *Tensor) LessEqual_(other any) (*Tensor, error) {
-	return x, run(1146, []any{x, other})
+	return x, run(1148, []any{x, other})
 }
 
 // NotEqual: Another name of `ne`.
 func (x *Tensor) NotEqual(other any) (out *Tensor, err error) {
-	err = run(1147, []any{x, other}, &out)
+	err = run(1149, []any{x, other}, &out)
 	return
 }
 
 // NotEqual_: Another name of `ne_`.
 func (x *Tensor) NotEqual_(other any) (*Tensor, error) {
-	return x, run(1148, []any{x, other})
+	return x, run(1150, []any{x, other})
 }
 
 // TrapzOptions are the optional arguments.
@@ -13866,7 +13877,7 @@ type TrapzOptions struct {
 // Trapz: Another name of `trapezoid`.
 func Trapz(y *Tensor, options ...TrapzOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1149, []any{y, o.X, o.Dx, o.Dim}, &out)
+	err = run(1151, []any{y, o.X, o.Dx, o.Dim}, &out)
 	return
 }
 
@@ -13879,7 +13890,7 @@ type ConcatOptions struct {
 // Concat: Another name of `cat`.
 func Concat(tensors []*Tensor, options ...ConcatOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1150, []any{tensors, o.Dim}, &out)
+	err = run(1152, []any{tensors, o.Dim}, &out)
 	return
 }
 
@@ -13892,36 +13903,36 @@ type ConcatenateOptions struct {
 // Concatenate: Another name of `cat`.
 func Concatenate(tensors []*Tensor, options ...ConcatenateOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1151, []any{tensors, o.Dim}, &out)
+	err = run(1153, []any{tensors, o.Dim}, &out)
 	return
 }
 
 // Swapdims: Another name of `transpose`.
 func (x *Tensor) Swapdims(dim0 int, dim1 int) (out *Tensor, err error) {
-	err = run(1152, []any{x, dim0, dim1}, &out)
+	err = run(1154, []any{x, dim0, dim1}, &out)
 	return
 }
 
 // Swapdims_: Another name of `transpose_`.
 func (x *Tensor) Swapdims_(dim0 int, dim1 int) (*Tensor, error) {
-	return x, run(1153, []any{x, dim0, dim1})
+	return x, run(1155, []any{x, dim0, dim1})
 }
 
 // Moveaxis: Another name of `movedim`.
 func (x *Tensor) Moveaxis(source []int, destination []int) (out *Tensor, err error) {
-	err = run(1154, []any{x, source, destination}, &out)
+	err = run(1156, []any{x, source, destination}, &out)
 	return
 }
 
 // RowStack: Another name of `vstack`.
 func RowStack(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(1155, []any{tensors}, &out)
+	err = run(1157, []any{tensors}, &out)
 	return
 }
 
 // Argwhere: Another name of `nonzero`.
 func (x *Tensor) Argwhere() (out *Tensor, err error) {
-	err = run(1156, []any{x}, &out)
+	err = run(1158, []any{x}, &out)
 	return
 }
 
@@ -13935,6 +13946,6 @@ type LiveHandlesOptions struct {
 // an unknown kind.
 func LiveHandles(options ...LiveHandlesOptions) (count int, err error) {
 	o := last(options)
-	err = run(1157, []any{o.Kind}, &count)
+	err = run(1159, []any{o.Kind}, &count)
 	return
 }

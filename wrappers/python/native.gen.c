@@ -4478,6 +4478,16 @@ static new_tensor py_softsign(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
+static new_tensor py_elu_scaled(tensor_handle input, int32_t alpha_kind, int64_t alpha_i, double alpha_f, int32_t scale_kind, int64_t scale_i, double scale_f, int32_t input_scale_kind, int64_t input_scale_i, double input_scale_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_elu_scaled((dt_tensor *)(intptr_t)input, alpha_kind, alpha_i, alpha_f, scale_kind, scale_i, scale_f, input_scale_kind, input_scale_i, input_scale_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static status_result py_elu_scaled_(tensor_handle input, int32_t alpha_kind, int64_t alpha_i, double alpha_f, int32_t scale_kind, int64_t scale_i, double scale_f, int32_t input_scale_kind, int64_t input_scale_i, double input_scale_f) {
+  return dt_elu_scaled_((dt_tensor *)(intptr_t)input, alpha_kind, alpha_i, alpha_f, scale_kind, scale_i, scale_f, input_scale_kind, input_scale_i, input_scale_f);
+}
+
 static new_tensor py_selu(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_selu((dt_tensor *)(intptr_t)input, &out);

@@ -10565,6 +10565,37 @@ static dt_status call_softsign(const dtt_cell *a, dtt_cell *r) {
 
 static const dtt_function function_softsign = {"softsign", call_softsign, items_275, items_202, cells_46, 1, 1, 1, 0, 0, NULL};
 
+static dt_status call_elu_scaled(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_elu_scaled(
+    (dt_tensor *)a[0].p, (dt_scalar_kind)a[1].i, (int64_t)a[2].i, (double)a[3].f,
+    (dt_scalar_kind)a[4].i, (int64_t)a[5].i, (double)a[6].f, (dt_scalar_kind)a[7].i,
+    (int64_t)a[8].i, (double)a[9].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_614[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"alpha", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
+  {"scale", NULL, DTT_SCALAR, 4, 0, 0, 0, 1, 0},
+  {"input_scale", NULL, DTT_SCALAR, 7, 0, 0, 0, 1, 0},
+};
+static const dtt_function function_elu_scaled = {"elu_scaled", call_elu_scaled, items_614, items_202, cells_140, 4, 1, 10, 0, 0, NULL};
+
+static dt_status call_elu_scaled_(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_elu_scaled_(
+    (dt_tensor *)a[0].p, (dt_scalar_kind)a[1].i, (int64_t)a[2].i, (double)a[3].f,
+    (dt_scalar_kind)a[4].i, (int64_t)a[5].i, (double)a[6].f, (dt_scalar_kind)a[7].i,
+    (int64_t)a[8].i, (double)a[9].f);
+  return status;
+}
+
+static const dtt_function function_elu_scaled_ = {"elu_scaled_", call_elu_scaled_, items_614, NULL, cells_140, 4, 0, 10, 1, 0, NULL};
+
 static dt_status call_selu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
   dt_status status;
@@ -10592,14 +10623,14 @@ static dt_status call_celu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_614[] = {
+static const dtt_item items_615[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_615[] = {
+static const dtt_cell cells_616[] = {
   {0}, {.f = 1.0},
 };
-static const dtt_function function_celu = {"celu", call_celu, items_614, items_202, cells_615, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_celu = {"celu", call_celu, items_615, items_202, cells_616, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_celu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10608,7 +10639,7 @@ static dt_status call_celu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_celu_ = {"celu_", call_celu_, items_614, NULL, cells_615, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_celu_ = {"celu_", call_celu_, items_615, NULL, cells_616, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_mish(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10637,11 +10668,11 @@ static dt_status call_glu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_616[] = {
+static const dtt_item items_617[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_glu = {"glu", call_glu, items_616, items_202, cells_436, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_glu = {"glu", call_glu, items_617, items_202, cells_436, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_prelu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10651,11 +10682,11 @@ static dt_status call_prelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_617[] = {
+static const dtt_item items_618[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_prelu = {"prelu", call_prelu, items_617, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_prelu = {"prelu", call_prelu, items_618, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_softmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11047,12 +11078,12 @@ static dt_status call_where(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_618[] = {
+static const dtt_item items_619[] = {
   {"condition", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 5, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_where = {"where", call_where, items_618, items_202, cells_104, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_where = {"where", call_where, items_619, items_202, cells_104, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_masked_fill(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11064,12 +11095,12 @@ static dt_status call_masked_fill(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_619[] = {
+static const dtt_item items_620[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_fill = {"masked_fill", call_masked_fill, items_619, items_202, cells_108, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_masked_fill = {"masked_fill", call_masked_fill, items_620, items_202, cells_108, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_masked_fill_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11080,7 +11111,7 @@ static dt_status call_masked_fill_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_masked_fill_ = {"masked_fill_", call_masked_fill_, items_619, NULL, cells_108, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_masked_fill_ = {"masked_fill_", call_masked_fill_, items_620, NULL, cells_108, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_tan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11433,11 +11464,11 @@ static dt_status call_logit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_620[] = {
+static const dtt_item items_621[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"eps", NULL, DTT_F64, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_logit = {"logit", call_logit, items_620, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_logit = {"logit", call_logit, items_621, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_logit_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11447,7 +11478,7 @@ static dt_status call_logit_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logit_ = {"logit_", call_logit_, items_620, NULL, cells_60, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_logit_ = {"logit_", call_logit_, items_621, NULL, cells_60, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_xlogy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11459,11 +11490,11 @@ static dt_status call_xlogy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_621[] = {
+static const dtt_item items_622[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_xlogy = {"xlogy", call_xlogy, items_621, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_xlogy = {"xlogy", call_xlogy, items_622, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_xlogy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11669,11 +11700,11 @@ static dt_status call_heaviside(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_622[] = {
+static const dtt_item items_623[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"values", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_heaviside = {"heaviside", call_heaviside, items_622, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_heaviside = {"heaviside", call_heaviside, items_623, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_heaviside_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11682,7 +11713,7 @@ static dt_status call_heaviside_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_heaviside_ = {"heaviside_", call_heaviside_, items_622, NULL, cells_119, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_heaviside_ = {"heaviside_", call_heaviside_, items_623, NULL, cells_119, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_fmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11717,13 +11748,13 @@ static dt_status call_nan_to_num(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_623[] = {
+static const dtt_item items_624[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"nan", NULL, DTT_F64, 1, 0, 1, 0, 0, 0},
   {"posinf", NULL, DTT_F64, 3, 0, 1, 0, 0, 0},
   {"neginf", NULL, DTT_F64, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_nan_to_num = {"nan_to_num", call_nan_to_num, items_623, items_202, cells_216, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_nan_to_num = {"nan_to_num", call_nan_to_num, items_624, items_202, cells_216, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_nan_to_num_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11737,7 +11768,7 @@ static dt_status call_nan_to_num_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nan_to_num_ = {"nan_to_num_", call_nan_to_num_, items_623, NULL, cells_216, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_nan_to_num_ = {"nan_to_num_", call_nan_to_num_, items_624, NULL, cells_216, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_isposinf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11779,12 +11810,12 @@ static dt_status call_lerp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_624[] = {
+static const dtt_item items_625[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lerp = {"lerp", call_lerp, items_624, items_202, cells_108, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_lerp = {"lerp", call_lerp, items_625, items_202, cells_108, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_lerp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11795,7 +11826,7 @@ static dt_status call_lerp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lerp_ = {"lerp_", call_lerp_, items_624, NULL, cells_108, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_lerp_ = {"lerp_", call_lerp_, items_625, NULL, cells_108, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_addcmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11807,16 +11838,16 @@ static dt_status call_addcmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_625[] = {
+static const dtt_item items_626[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"tensor1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"tensor2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_626[] = {
+static const dtt_cell cells_627[] = {
   {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_addcmul = {"addcmul", call_addcmul, items_625, items_202, cells_626, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_addcmul = {"addcmul", call_addcmul, items_626, items_202, cells_627, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_addcmul_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11827,7 +11858,7 @@ static dt_status call_addcmul_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcmul_ = {"addcmul_", call_addcmul_, items_625, NULL, cells_626, 4, 0, 6, 1, 0, NULL};
+static const dtt_function function_addcmul_ = {"addcmul_", call_addcmul_, items_626, NULL, cells_627, 4, 0, 6, 1, 0, NULL};
 
 static dt_status call_addcdiv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11839,7 +11870,7 @@ static dt_status call_addcdiv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcdiv = {"addcdiv", call_addcdiv, items_625, items_202, cells_626, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_addcdiv = {"addcdiv", call_addcdiv, items_626, items_202, cells_627, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_addcdiv_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11850,7 +11881,7 @@ static dt_status call_addcdiv_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcdiv_ = {"addcdiv_", call_addcdiv_, items_625, NULL, cells_626, 4, 0, 6, 1, 0, NULL};
+static const dtt_function function_addcdiv_ = {"addcdiv_", call_addcdiv_, items_626, NULL, cells_627, 4, 0, 6, 1, 0, NULL};
 
 static dt_status call_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11863,7 +11894,7 @@ static dt_status call_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_627[] = {
+static const dtt_item items_628[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
@@ -11871,10 +11902,10 @@ static const dtt_item items_627[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 1},
   {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_628[] = {
+static const dtt_cell cells_629[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_233}, {1}, {.p = (void *)numbers_232}, {1}, {0},
 };
-static const dtt_function function_max_pool1d = {"max_pool1d", call_max_pool1d, items_627, items_202, cells_628, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_pool1d = {"max_pool1d", call_max_pool1d, items_628, items_202, cells_629, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_max_pool1d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11889,11 +11920,11 @@ static dt_status call_max_pool1d_with_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_629[] = {
+static const dtt_item items_630[] = {
   {"values", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"indices", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_max_pool1d_with_indices = {"max_pool1d_with_indices", call_max_pool1d_with_indices, items_627, items_629, cells_628, 6, 2, 10, 0, 0, NULL};
+static const dtt_function function_max_pool1d_with_indices = {"max_pool1d_with_indices", call_max_pool1d_with_indices, items_628, items_630, cells_629, 6, 2, 10, 0, 0, NULL};
 
 static dt_status call_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11906,7 +11937,7 @@ static dt_status call_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_630[] = {
+static const dtt_item items_631[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
@@ -11914,10 +11945,10 @@ static const dtt_item items_630[] = {
   {"ceil_mode", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_631[] = {
+static const dtt_cell cells_632[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_233}, {1}, {0}, {1},
 };
-static const dtt_function function_avg_pool1d = {"avg_pool1d", call_avg_pool1d, items_630, items_202, cells_631, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_avg_pool1d = {"avg_pool1d", call_avg_pool1d, items_631, items_202, cells_632, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11930,7 +11961,7 @@ static dt_status call_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_632[] = {
+static const dtt_item items_633[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
@@ -11938,10 +11969,10 @@ static const dtt_item items_632[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
   {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_633[] = {
+static const dtt_cell cells_634[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_241}, {2}, {.p = (void *)numbers_240}, {2}, {0},
 };
-static const dtt_function function_max_pool2d = {"max_pool2d", call_max_pool2d, items_632, items_202, cells_633, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_pool2d = {"max_pool2d", call_max_pool2d, items_633, items_202, cells_634, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11956,7 +11987,7 @@ static dt_status call_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_max_pool2d_with_indices = {"max_pool2d_with_indices", call_max_pool2d_with_indices, items_632, items_629, cells_633, 6, 2, 10, 0, 0, NULL};
+static const dtt_function function_max_pool2d_with_indices = {"max_pool2d_with_indices", call_max_pool2d_with_indices, items_633, items_630, cells_634, 6, 2, 10, 0, 0, NULL};
 
 static dt_status call_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11970,7 +12001,7 @@ static dt_status call_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_634[] = {
+static const dtt_item items_635[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
@@ -11979,10 +12010,10 @@ static const dtt_item items_634[] = {
   {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"divisor_override", NULL, DTT_I64, 9, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_635[] = {
+static const dtt_cell cells_636[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_241}, {2}, {0}, {1}, {0}, {0},
 };
-static const dtt_function function_avg_pool2d = {"avg_pool2d", call_avg_pool2d, items_634, items_202, cells_635, 7, 1, 11, 0, 0, NULL};
+static const dtt_function function_avg_pool2d = {"avg_pool2d", call_avg_pool2d, items_635, items_202, cells_636, 7, 1, 11, 0, 0, NULL};
 
 static dt_status call_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11995,7 +12026,7 @@ static dt_status call_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_636[] = {
+static const dtt_item items_637[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 3},
@@ -12003,10 +12034,10 @@ static const dtt_item items_636[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 3},
   {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_637[] = {
+static const dtt_cell cells_638[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_249}, {3}, {.p = (void *)numbers_248}, {3}, {0},
 };
-static const dtt_function function_max_pool3d = {"max_pool3d", call_max_pool3d, items_636, items_202, cells_637, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_pool3d = {"max_pool3d", call_max_pool3d, items_637, items_202, cells_638, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -12021,7 +12052,7 @@ static dt_status call_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_max_pool3d_with_indices = {"max_pool3d_with_indices", call_max_pool3d_with_indices, items_636, items_629, cells_637, 6, 2, 10, 0, 0, NULL};
+static const dtt_function function_max_pool3d_with_indices = {"max_pool3d_with_indices", call_max_pool3d_with_indices, items_637, items_630, cells_638, 6, 2, 10, 0, 0, NULL};
 
 static dt_status call_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12035,7 +12066,7 @@ static dt_status call_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_638[] = {
+static const dtt_item items_639[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 3},
@@ -12044,10 +12075,10 @@ static const dtt_item items_638[] = {
   {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"divisor_override", NULL, DTT_I64, 9, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_639[] = {
+static const dtt_cell cells_640[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_249}, {3}, {0}, {1}, {0}, {0},
 };
-static const dtt_function function_avg_pool3d = {"avg_pool3d", call_avg_pool3d, items_638, items_202, cells_639, 7, 1, 11, 0, 0, NULL};
+static const dtt_function function_avg_pool3d = {"avg_pool3d", call_avg_pool3d, items_639, items_202, cells_640, 7, 1, 11, 0, 0, NULL};
 
 static dt_status call_adaptive_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12058,11 +12089,11 @@ static dt_status call_adaptive_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_640[] = {
+static const dtt_item items_641[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_adaptive_avg_pool1d = {"adaptive_avg_pool1d", call_adaptive_avg_pool1d, items_640, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_avg_pool1d = {"adaptive_avg_pool1d", call_adaptive_avg_pool1d, items_641, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12073,7 +12104,7 @@ static dt_status call_adaptive_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool1d = {"adaptive_max_pool1d", call_adaptive_max_pool1d, items_640, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool1d = {"adaptive_max_pool1d", call_adaptive_max_pool1d, items_641, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool1d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -12086,7 +12117,7 @@ static dt_status call_adaptive_max_pool1d_with_indices(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool1d_with_indices = {"adaptive_max_pool1d_with_indices", call_adaptive_max_pool1d_with_indices, items_640, items_629, cells_60, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool1d_with_indices = {"adaptive_max_pool1d_with_indices", call_adaptive_max_pool1d_with_indices, items_641, items_630, cells_60, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_lp_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12098,14 +12129,14 @@ static dt_status call_lp_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_641[] = {
+static const dtt_item items_642[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 1},
   {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lp_pool1d = {"lp_pool1d", call_lp_pool1d, items_641, items_202, cells_216, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_lp_pool1d = {"lp_pool1d", call_lp_pool1d, items_642, items_202, cells_216, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_max_unpool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12118,7 +12149,7 @@ static dt_status call_max_unpool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_642[] = {
+static const dtt_item items_643[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 1},
@@ -12126,10 +12157,10 @@ static const dtt_item items_642[] = {
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 1},
   {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_643[] = {
+static const dtt_cell cells_644[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_233}, {1}, {0}, {0},
 };
-static const dtt_function function_max_unpool1d = {"max_unpool1d", call_max_unpool1d, items_642, items_202, cells_643, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_unpool1d = {"max_unpool1d", call_max_unpool1d, items_643, items_202, cells_644, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_adaptive_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12140,11 +12171,11 @@ static dt_status call_adaptive_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_644[] = {
+static const dtt_item items_645[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
 };
-static const dtt_function function_adaptive_avg_pool2d = {"adaptive_avg_pool2d", call_adaptive_avg_pool2d, items_644, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_avg_pool2d = {"adaptive_avg_pool2d", call_adaptive_avg_pool2d, items_645, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12155,7 +12186,7 @@ static dt_status call_adaptive_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool2d = {"adaptive_max_pool2d", call_adaptive_max_pool2d, items_644, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool2d = {"adaptive_max_pool2d", call_adaptive_max_pool2d, items_645, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -12168,7 +12199,7 @@ static dt_status call_adaptive_max_pool2d_with_indices(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool2d_with_indices = {"adaptive_max_pool2d_with_indices", call_adaptive_max_pool2d_with_indices, items_644, items_629, cells_60, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool2d_with_indices = {"adaptive_max_pool2d_with_indices", call_adaptive_max_pool2d_with_indices, items_645, items_630, cells_60, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_lp_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12180,14 +12211,14 @@ static dt_status call_lp_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_645[] = {
+static const dtt_item items_646[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 2},
   {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lp_pool2d = {"lp_pool2d", call_lp_pool2d, items_645, items_202, cells_216, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_lp_pool2d = {"lp_pool2d", call_lp_pool2d, items_646, items_202, cells_216, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_max_unpool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12200,7 +12231,7 @@ static dt_status call_max_unpool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_646[] = {
+static const dtt_item items_647[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 2},
@@ -12208,10 +12239,10 @@ static const dtt_item items_646[] = {
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
   {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_647[] = {
+static const dtt_cell cells_648[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_241}, {2}, {0}, {0},
 };
-static const dtt_function function_max_unpool2d = {"max_unpool2d", call_max_unpool2d, items_646, items_202, cells_647, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_unpool2d = {"max_unpool2d", call_max_unpool2d, items_647, items_202, cells_648, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_adaptive_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12222,11 +12253,11 @@ static dt_status call_adaptive_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_648[] = {
+static const dtt_item items_649[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
 };
-static const dtt_function function_adaptive_avg_pool3d = {"adaptive_avg_pool3d", call_adaptive_avg_pool3d, items_648, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_avg_pool3d = {"adaptive_avg_pool3d", call_adaptive_avg_pool3d, items_649, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12237,7 +12268,7 @@ static dt_status call_adaptive_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool3d = {"adaptive_max_pool3d", call_adaptive_max_pool3d, items_648, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool3d = {"adaptive_max_pool3d", call_adaptive_max_pool3d, items_649, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -12250,7 +12281,7 @@ static dt_status call_adaptive_max_pool3d_with_indices(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool3d_with_indices = {"adaptive_max_pool3d_with_indices", call_adaptive_max_pool3d_with_indices, items_648, items_629, cells_60, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool3d_with_indices = {"adaptive_max_pool3d_with_indices", call_adaptive_max_pool3d_with_indices, items_649, items_630, cells_60, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_lp_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12262,14 +12293,14 @@ static dt_status call_lp_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_649[] = {
+static const dtt_item items_650[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 3},
   {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 3},
   {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lp_pool3d = {"lp_pool3d", call_lp_pool3d, items_649, items_202, cells_216, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_lp_pool3d = {"lp_pool3d", call_lp_pool3d, items_650, items_202, cells_216, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_max_unpool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12282,7 +12313,7 @@ static dt_status call_max_unpool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_650[] = {
+static const dtt_item items_651[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 3},
@@ -12290,10 +12321,10 @@ static const dtt_item items_650[] = {
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 3},
   {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_651[] = {
+static const dtt_cell cells_652[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_249}, {3}, {0}, {0},
 };
-static const dtt_function function_max_unpool3d = {"max_unpool3d", call_max_unpool3d, items_650, items_202, cells_651, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_unpool3d = {"max_unpool3d", call_max_unpool3d, items_651, items_202, cells_652, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_fractional_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12305,14 +12336,14 @@ static dt_status call_fractional_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_652[] = {
+static const dtt_item items_653[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"output_size", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
   {"output_ratio", NULL, DTT_F64, 5, 1, 1, 0, 0, 1},
   {"random_samples", NULL, DTT_TENSOR, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_fractional_max_pool2d = {"fractional_max_pool2d", call_fractional_max_pool2d, items_652, items_202, cells_142, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_fractional_max_pool2d = {"fractional_max_pool2d", call_fractional_max_pool2d, items_653, items_202, cells_142, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_fractional_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -12327,7 +12358,7 @@ static dt_status call_fractional_max_pool2d_with_indices(const dtt_cell *a, dtt_
   return status;
 }
 
-static const dtt_function function_fractional_max_pool2d_with_indices = {"fractional_max_pool2d_with_indices", call_fractional_max_pool2d_with_indices, items_652, items_629, cells_142, 5, 2, 8, 0, 0, NULL};
+static const dtt_function function_fractional_max_pool2d_with_indices = {"fractional_max_pool2d_with_indices", call_fractional_max_pool2d_with_indices, items_653, items_630, cells_142, 5, 2, 8, 0, 0, NULL};
 
 static dt_status call_fractional_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12339,14 +12370,14 @@ static dt_status call_fractional_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_653[] = {
+static const dtt_item items_654[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
   {"output_size", NULL, DTT_I64, 3, 1, 1, 0, 0, 3},
   {"output_ratio", NULL, DTT_F64, 5, 1, 1, 0, 0, 1},
   {"random_samples", NULL, DTT_TENSOR, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_fractional_max_pool3d = {"fractional_max_pool3d", call_fractional_max_pool3d, items_653, items_202, cells_142, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_fractional_max_pool3d = {"fractional_max_pool3d", call_fractional_max_pool3d, items_654, items_202, cells_142, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_fractional_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -12361,7 +12392,7 @@ static dt_status call_fractional_max_pool3d_with_indices(const dtt_cell *a, dtt_
   return status;
 }
 
-static const dtt_function function_fractional_max_pool3d_with_indices = {"fractional_max_pool3d_with_indices", call_fractional_max_pool3d_with_indices, items_653, items_629, cells_142, 5, 2, 8, 0, 0, NULL};
+static const dtt_function function_fractional_max_pool3d_with_indices = {"fractional_max_pool3d_with_indices", call_fractional_max_pool3d_with_indices, items_654, items_630, cells_142, 5, 2, 8, 0, 0, NULL};
 
 static dt_status call_profiler_start(const dtt_cell *a, dtt_cell *r) {
   dt_profiler *r_out = NULL;
@@ -12372,19 +12403,19 @@ static dt_status call_profiler_start(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_654[] = {
+static const dtt_item items_655[] = {
   {"record_shapes", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
   {"profile_memory", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"device_times", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"max_activities", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_655[] = {
+static const dtt_item items_656[] = {
   {"out", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_656[] = {
+static const dtt_cell cells_657[] = {
   {0}, {0}, {0}, {4194304},
 };
-static const dtt_function function_profiler_start = {"profiler_start", call_profiler_start, items_654, items_655, cells_656, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_profiler_start = {"profiler_start", call_profiler_start, items_655, items_656, cells_657, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_profiler_stop(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12393,10 +12424,10 @@ static dt_status call_profiler_stop(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_657[] = {
+static const dtt_item items_658[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_profiler_stop = {"stop", call_profiler_stop, items_657, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_profiler_stop = {"stop", call_profiler_stop, items_658, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_profiler_range_begin(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -12406,10 +12437,10 @@ static dt_status call_profiler_range_begin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_658[] = {
+static const dtt_item items_659[] = {
   {"name", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_profiler_range_begin = {"profiler_range_begin", call_profiler_range_begin, items_658, items_222, cells_46, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_profiler_range_begin = {"profiler_range_begin", call_profiler_range_begin, items_659, items_222, cells_46, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_profiler_range_end(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12418,10 +12449,10 @@ static dt_status call_profiler_range_end(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_659[] = {
+static const dtt_item items_660[] = {
   {"range", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_profiler_range_end = {"profiler_range_end", call_profiler_range_end, items_659, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_profiler_range_end = {"profiler_range_end", call_profiler_range_end, items_660, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_profiler_table(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -12432,16 +12463,16 @@ static dt_status call_profiler_table(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_660[] = {
+static const dtt_item items_661[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"sort_by", NULL, DTT_STR, 1, 0, 0, 0, 0, 0},
   {"row_limit", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"group_by_input_shape", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_661[] = {
+static const dtt_cell cells_662[] = {
   {0}, {.p = (void *)""}, {100}, {0},
 };
-static const dtt_function function_profiler_table = {"table", call_profiler_table, items_660, items_310, cells_661, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_profiler_table = {"table", call_profiler_table, items_661, items_310, cells_662, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_profiler_memory_summary(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -12451,14 +12482,14 @@ static dt_status call_profiler_memory_summary(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_662[] = {
+static const dtt_item items_663[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"row_limit", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_663[] = {
+static const dtt_cell cells_664[] = {
   {0}, {10},
 };
-static const dtt_function function_profiler_memory_summary = {"memory_summary", call_profiler_memory_summary, items_662, items_310, cells_663, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_profiler_memory_summary = {"memory_summary", call_profiler_memory_summary, items_663, items_310, cells_664, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_profiler_activities(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -12472,12 +12503,12 @@ static dt_status call_profiler_activities(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_664[] = {
+static const dtt_item items_665[] = {
   {"names", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
   {"shapes", &dtt_handle_string_list, DTT_STR, 2, 1, 0, 0, 0, 0},
   {"numbers", &dtt_handle_tensor, DTT_TENSOR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_profiler_activities = {"activities", call_profiler_activities, items_657, items_664, cells_46, 1, 3, 1, 0, 0, NULL};
+static const dtt_function function_profiler_activities = {"activities", call_profiler_activities, items_658, items_665, cells_46, 1, 3, 1, 0, 0, NULL};
 
 static dt_status call_profiler_export_chrome_trace(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12486,11 +12517,11 @@ static dt_status call_profiler_export_chrome_trace(const dtt_cell *a, dtt_cell *
   return status;
 }
 
-static const dtt_item items_665[] = {
+static const dtt_item items_666[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_profiler_export_chrome_trace = {"export_chrome_trace", call_profiler_export_chrome_trace, items_665, NULL, cells_119, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_profiler_export_chrome_trace = {"export_chrome_trace", call_profiler_export_chrome_trace, items_666, NULL, cells_119, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_profiler_emit_nvtx(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12499,13 +12530,13 @@ static dt_status call_profiler_emit_nvtx(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_666[] = {
+static const dtt_item items_667[] = {
   {"enabled", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_667[] = {
+static const dtt_cell cells_668[] = {
   {1},
 };
-static const dtt_function function_profiler_emit_nvtx = {"profiler_emit_nvtx", call_profiler_emit_nvtx, items_666, NULL, cells_667, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_profiler_emit_nvtx = {"profiler_emit_nvtx", call_profiler_emit_nvtx, items_667, NULL, cells_668, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_profiler_nvtx_push(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -12515,7 +12546,7 @@ static dt_status call_profiler_nvtx_push(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_profiler_nvtx_push = {"profiler_nvtx_push", call_profiler_nvtx_push, items_658, items_222, cells_46, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_profiler_nvtx_push = {"profiler_nvtx_push", call_profiler_nvtx_push, items_659, items_222, cells_46, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_profiler_nvtx_pop(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -12536,7 +12567,7 @@ static dt_status call_profiler_nvtx_start(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_profiler_nvtx_start = {"profiler_nvtx_start", call_profiler_nvtx_start, items_658, items_222, cells_46, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_profiler_nvtx_start = {"profiler_nvtx_start", call_profiler_nvtx_start, items_659, items_222, cells_46, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_profiler_nvtx_end(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12545,7 +12576,7 @@ static dt_status call_profiler_nvtx_end(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_profiler_nvtx_end = {"profiler_nvtx_end", call_profiler_nvtx_end, items_659, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_profiler_nvtx_end = {"profiler_nvtx_end", call_profiler_nvtx_end, items_660, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_profiler_nvtx_mark(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12554,7 +12585,7 @@ static dt_status call_profiler_nvtx_mark(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_profiler_nvtx_mark = {"profiler_nvtx_mark", call_profiler_nvtx_mark, items_658, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_profiler_nvtx_mark = {"profiler_nvtx_mark", call_profiler_nvtx_mark, items_659, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12566,14 +12597,14 @@ static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_668[] = {
+static const dtt_item items_669[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_rand = {"rand", call_rand, items_668, items_202, cells_216, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_rand = {"rand", call_rand, items_669, items_202, cells_216, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_randn(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12585,7 +12616,7 @@ static dt_status call_randn(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_randn = {"randn", call_randn, items_668, items_202, cells_216, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_randn = {"randn", call_randn, items_669, items_202, cells_216, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_randint(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12598,7 +12629,7 @@ static dt_status call_randint(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_669[] = {
+static const dtt_item items_670[] = {
   {"low", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
@@ -12607,7 +12638,7 @@ static const dtt_item items_669[] = {
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_randint = {"randint", call_randint, items_669, items_202, cells_104, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_randint = {"randint", call_randint, items_670, items_202, cells_104, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12619,14 +12650,14 @@ static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_670[] = {
+static const dtt_item items_671[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_randperm = {"randperm", call_randperm, items_670, items_202, cells_108, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_randperm = {"randperm", call_randperm, items_671, items_202, cells_108, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12638,7 +12669,7 @@ static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_671[] = {
+static const dtt_item items_672[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
@@ -12646,7 +12677,7 @@ static const dtt_item items_671[] = {
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_rand_like = {"rand_like", call_rand_like, items_671, items_202, cells_216, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_rand_like = {"rand_like", call_rand_like, items_672, items_202, cells_216, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_randn_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12658,7 +12689,7 @@ static dt_status call_randn_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_randn_like = {"randn_like", call_randn_like, items_671, items_202, cells_216, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_randn_like = {"randn_like", call_randn_like, items_672, items_202, cells_216, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_randint_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12670,7 +12701,7 @@ static dt_status call_randint_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_672[] = {
+static const dtt_item items_673[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
@@ -12680,7 +12711,7 @@ static const dtt_item items_672[] = {
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_randint_like = {"randint_like", call_randint_like, items_672, items_202, cells_104, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_randint_like = {"randint_like", call_randint_like, items_673, items_202, cells_104, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_bernoulli(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12690,11 +12721,11 @@ static dt_status call_bernoulli(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_673[] = {
+static const dtt_item items_674[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bernoulli = {"bernoulli", call_bernoulli, items_673, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_bernoulli = {"bernoulli", call_bernoulli, items_674, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_multinomial(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12705,13 +12736,13 @@ static dt_status call_multinomial(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_674[] = {
+static const dtt_item items_675[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"num_samples", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"replacement", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_multinomial = {"multinomial", call_multinomial, items_674, items_202, cells_128, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_multinomial = {"multinomial", call_multinomial, items_675, items_202, cells_128, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_poisson(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12721,7 +12752,7 @@ static dt_status call_poisson(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_poisson = {"poisson", call_poisson, items_673, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_poisson = {"poisson", call_poisson, items_674, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_binomial(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12731,12 +12762,12 @@ static dt_status call_binomial(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_675[] = {
+static const dtt_item items_676[] = {
   {"count", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"prob", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_binomial = {"binomial", call_binomial, items_675, items_202, cells_60, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_binomial = {"binomial", call_binomial, items_676, items_202, cells_60, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_exponential_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12745,12 +12776,12 @@ static dt_status call_exponential_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_676[] = {
+static const dtt_item items_677[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lambd", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_exponential_ = {"exponential_", call_exponential_, items_676, NULL, cells_446, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_exponential_ = {"exponential_", call_exponential_, items_677, NULL, cells_446, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_geometric_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12759,12 +12790,12 @@ static dt_status call_geometric_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_677[] = {
+static const dtt_item items_678[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_geometric_ = {"geometric_", call_geometric_, items_677, NULL, cells_60, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_geometric_ = {"geometric_", call_geometric_, items_678, NULL, cells_60, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_cauchy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12773,16 +12804,16 @@ static dt_status call_cauchy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_678[] = {
+static const dtt_item items_679[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"median", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"sigma", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_679[] = {
+static const dtt_cell cells_680[] = {
   {0}, {.f = 0.0}, {.f = 1.0}, {0},
 };
-static const dtt_function function_cauchy_ = {"cauchy_", call_cauchy_, items_678, NULL, cells_679, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_cauchy_ = {"cauchy_", call_cauchy_, items_679, NULL, cells_680, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_log_normal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12792,16 +12823,16 @@ static dt_status call_log_normal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_680[] = {
+static const dtt_item items_681[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mean", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"std", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_681[] = {
+static const dtt_cell cells_682[] = {
   {0}, {.f = 1.0}, {.f = 2.0}, {0},
 };
-static const dtt_function function_log_normal_ = {"log_normal_", call_log_normal_, items_680, NULL, cells_681, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_log_normal_ = {"log_normal_", call_log_normal_, items_681, NULL, cells_682, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_uniform_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12810,13 +12841,13 @@ static dt_status call_uniform_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_682[] = {
+static const dtt_item items_683[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"high", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_uniform_ = {"uniform_", call_uniform_, items_682, NULL, cells_679, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_uniform_ = {"uniform_", call_uniform_, items_683, NULL, cells_680, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_normal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12825,7 +12856,7 @@ static dt_status call_normal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_normal_ = {"normal_", call_normal_, items_680, NULL, cells_679, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_normal_ = {"normal_", call_normal_, items_681, NULL, cells_680, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_bernoulli_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12834,12 +12865,12 @@ static dt_status call_bernoulli_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_683[] = {
+static const dtt_item items_684[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bernoulli_ = {"bernoulli_", call_bernoulli_, items_683, NULL, cells_566, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_bernoulli_ = {"bernoulli_", call_bernoulli_, items_684, NULL, cells_566, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_stochastic_round(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12850,12 +12881,12 @@ static dt_status call_stochastic_round(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_684[] = {
+static const dtt_item items_685[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_stochastic_round = {"stochastic_round", call_stochastic_round, items_684, items_202, cells_60, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_stochastic_round = {"stochastic_round", call_stochastic_round, items_685, items_202, cells_60, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_random_from_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12864,12 +12895,12 @@ static dt_status call_random_from_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_685[] = {
+static const dtt_item items_686[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_random_from_ = {"random_", call_random_from_, items_685, NULL, cells_60, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_random_from_ = {"random_", call_random_from_, items_686, NULL, cells_60, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_manual_seed(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12878,10 +12909,10 @@ static dt_status call_manual_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_686[] = {
+static const dtt_item items_687[] = {
   {"seed", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_manual_seed = {"manual_seed", call_manual_seed, items_686, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_manual_seed = {"manual_seed", call_manual_seed, items_687, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_default_generator(const dtt_cell *a, dtt_cell *r) {
   dt_generator *r_out = NULL;
@@ -12891,10 +12922,10 @@ static dt_status call_default_generator(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_687[] = {
+static const dtt_item items_688[] = {
   {"out", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_default_generator = {"default_generator", call_default_generator, items_318, items_687, cells_119, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_default_generator = {"default_generator", call_default_generator, items_318, items_688, cells_119, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_set_own_generators(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12903,10 +12934,10 @@ static dt_status call_set_own_generators(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_688[] = {
+static const dtt_item items_689[] = {
   {"mode", NULL, DTT_BOOL, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_own_generators = {"set_own_generators", call_set_own_generators, items_688, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_own_generators = {"set_own_generators", call_set_own_generators, items_689, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_has_own_generators(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -12927,7 +12958,7 @@ static dt_status call_generator_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_new = {"generator_new", call_generator_new, items_318, items_687, cells_119, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_generator_new = {"generator_new", call_generator_new, items_318, items_688, cells_119, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_generator_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -12939,10 +12970,10 @@ static dt_status call_generator_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_689[] = {
+static const dtt_item items_690[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_device = {"device", call_generator_device, items_689, items_313, cells_46, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_device = {"device", call_generator_device, items_690, items_313, cells_46, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_manual_seed(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12951,11 +12982,11 @@ static dt_status call_generator_manual_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_690[] = {
+static const dtt_item items_691[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"seed", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_manual_seed = {"manual_seed", call_generator_manual_seed, items_690, NULL, cells_119, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_generator_manual_seed = {"manual_seed", call_generator_manual_seed, items_691, NULL, cells_119, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_generator_initial_seed(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -12965,7 +12996,7 @@ static dt_status call_generator_initial_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_initial_seed = {"initial_seed", call_generator_initial_seed, items_689, items_222, cells_46, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_initial_seed = {"initial_seed", call_generator_initial_seed, items_690, items_222, cells_46, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_get_state(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12975,7 +13006,7 @@ static dt_status call_generator_get_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_get_state = {"get_state", call_generator_get_state, items_689, items_202, cells_46, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_get_state = {"get_state", call_generator_get_state, items_690, items_202, cells_46, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_set_state(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12984,11 +13015,11 @@ static dt_status call_generator_set_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_691[] = {
+static const dtt_item items_692[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"state", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_set_state = {"set_state", call_generator_set_state, items_691, NULL, cells_119, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_generator_set_state = {"set_state", call_generator_set_state, items_692, NULL, cells_119, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_lstm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -13005,7 +13036,7 @@ static dt_status call_lstm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_692[] = {
+static const dtt_item items_693[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 1, 1, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
@@ -13016,12 +13047,12 @@ static const dtt_item items_692[] = {
   {"bidirectional", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
   {"batch_first", NULL, DTT_BOOL, 10, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_693[] = {
+static const dtt_item items_694[] = {
   {"output", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"h_n", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
   {"c_n", &dtt_handle_tensor, DTT_TENSOR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lstm = {"lstm", call_lstm, items_692, items_693, cells_263, 9, 3, 11, 0, 0, NULL};
+static const dtt_function function_lstm = {"lstm", call_lstm, items_693, items_694, cells_263, 9, 3, 11, 0, 0, NULL};
 
 static dt_status call_lstm_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -13038,7 +13069,7 @@ static dt_status call_lstm_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_694[] = {
+static const dtt_item items_695[] = {
   {"data", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"batch_sizes", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 2, 1, 1, 0, 1, 0},
@@ -13049,7 +13080,7 @@ static const dtt_item items_694[] = {
   {"train", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
   {"bidirectional", NULL, DTT_BOOL, 10, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lstm_packed = {"lstm_packed", call_lstm_packed, items_694, items_693, cells_263, 9, 3, 11, 0, 0, NULL};
+static const dtt_function function_lstm_packed = {"lstm_packed", call_lstm_packed, items_695, items_694, cells_263, 9, 3, 11, 0, 0, NULL};
 
 static dt_status call_gru(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -13064,7 +13095,7 @@ static dt_status call_gru(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_695[] = {
+static const dtt_item items_696[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 0, 1, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 2, 1, 0, 0, 1, 0},
@@ -13075,11 +13106,11 @@ static const dtt_item items_695[] = {
   {"bidirectional", NULL, DTT_BOOL, 8, 0, 0, 0, 1, 0},
   {"batch_first", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_696[] = {
+static const dtt_item items_697[] = {
   {"output", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"h_n", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gru = {"gru", call_gru, items_695, items_696, cells_140, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_gru = {"gru", call_gru, items_696, items_697, cells_140, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_gru_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -13094,7 +13125,7 @@ static dt_status call_gru_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_697[] = {
+static const dtt_item items_698[] = {
   {"data", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"batch_sizes", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
@@ -13105,7 +13136,7 @@ static const dtt_item items_697[] = {
   {"train", NULL, DTT_BOOL, 8, 0, 0, 0, 1, 0},
   {"bidirectional", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_gru_packed = {"gru_packed", call_gru_packed, items_697, items_696, cells_140, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_gru_packed = {"gru_packed", call_gru_packed, items_698, items_697, cells_140, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_tanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -13120,7 +13151,7 @@ static dt_status call_rnn_tanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_tanh = {"rnn_tanh", call_rnn_tanh, items_695, items_696, cells_140, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_tanh = {"rnn_tanh", call_rnn_tanh, items_696, items_697, cells_140, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_tanh_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -13135,7 +13166,7 @@ static dt_status call_rnn_tanh_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_tanh_packed = {"rnn_tanh_packed", call_rnn_tanh_packed, items_697, items_696, cells_140, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_tanh_packed = {"rnn_tanh_packed", call_rnn_tanh_packed, items_698, items_697, cells_140, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_relu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -13150,7 +13181,7 @@ static dt_status call_rnn_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_relu = {"rnn_relu", call_rnn_relu, items_695, items_696, cells_140, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_relu = {"rnn_relu", call_rnn_relu, items_696, items_697, cells_140, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_relu_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -13165,7 +13196,7 @@ static dt_status call_rnn_relu_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_relu_packed = {"rnn_relu_packed", call_rnn_relu_packed, items_697, items_696, cells_140, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_relu_packed = {"rnn_relu_packed", call_rnn_relu_packed, items_698, items_697, cells_140, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_lstm_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_h = NULL;
@@ -13179,7 +13210,7 @@ static dt_status call_lstm_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_698[] = {
+static const dtt_item items_699[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 1, 1, 0, 1, 0},
   {"w_ih", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
@@ -13187,11 +13218,11 @@ static const dtt_item items_698[] = {
   {"b_ih", NULL, DTT_TENSOR, 5, 0, 1, 0, 0, 0},
   {"b_hh", NULL, DTT_TENSOR, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_699[] = {
+static const dtt_item items_700[] = {
   {"h", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"c", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lstm_cell = {"lstm_cell", call_lstm_cell, items_698, items_699, cells_216, 6, 2, 7, 0, 0, NULL};
+static const dtt_function function_lstm_cell = {"lstm_cell", call_lstm_cell, items_699, items_700, cells_216, 6, 2, 7, 0, 0, NULL};
 
 static dt_status call_gru_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13203,7 +13234,7 @@ static dt_status call_gru_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_700[] = {
+static const dtt_item items_701[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 0, 1, 0, 1, 0},
   {"w_ih", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -13211,7 +13242,7 @@ static const dtt_item items_700[] = {
   {"b_ih", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
   {"b_hh", NULL, DTT_TENSOR, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_gru_cell = {"gru_cell", call_gru_cell, items_700, items_202, cells_108, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_gru_cell = {"gru_cell", call_gru_cell, items_701, items_202, cells_108, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_rnn_tanh_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13223,7 +13254,7 @@ static dt_status call_rnn_tanh_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_tanh_cell = {"rnn_tanh_cell", call_rnn_tanh_cell, items_700, items_202, cells_108, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_rnn_tanh_cell = {"rnn_tanh_cell", call_rnn_tanh_cell, items_701, items_202, cells_108, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_rnn_relu_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13235,7 +13266,7 @@ static dt_status call_rnn_relu_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_relu_cell = {"rnn_relu_cell", call_rnn_relu_cell, items_700, items_202, cells_108, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_rnn_relu_cell = {"rnn_relu_cell", call_rnn_relu_cell, items_701, items_202, cells_108, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_pad_sequence(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13247,16 +13278,16 @@ static dt_status call_pad_sequence(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_701[] = {
+static const dtt_item items_702[] = {
   {"sequences", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"batch_first", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"padding_value", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"padding_side", NULL, DTT_STR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_702[] = {
+static const dtt_cell cells_703[] = {
   {0}, {0}, {0}, {.f = 0.0}, {.p = (void *)"right"},
 };
-static const dtt_function function_pad_sequence = {"pad_sequence", call_pad_sequence, items_701, items_202, cells_702, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_pad_sequence = {"pad_sequence", call_pad_sequence, items_702, items_202, cells_703, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_unpad_sequence(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -13266,12 +13297,12 @@ static dt_status call_unpad_sequence(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_703[] = {
+static const dtt_item items_704[] = {
   {"padded_sequences", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lengths", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"batch_first", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_unpad_sequence = {"unpad_sequence", call_unpad_sequence, items_703, items_219, cells_60, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_unpad_sequence = {"unpad_sequence", call_unpad_sequence, items_704, items_219, cells_60, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_pack_padded_sequence(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_data = NULL;
@@ -13289,22 +13320,22 @@ static dt_status call_pack_padded_sequence(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_704[] = {
+static const dtt_item items_705[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lengths", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"batch_first", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"enforce_sorted", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_705[] = {
+static const dtt_item items_706[] = {
   {"data", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"batch_sizes", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
   {"sorted_indices", &dtt_handle_tensor, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"unsorted_indices", &dtt_handle_tensor, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_706[] = {
+static const dtt_cell cells_707[] = {
   {0}, {0}, {0}, {1},
 };
-static const dtt_function function_pack_padded_sequence = {"pack_padded_sequence", call_pack_padded_sequence, items_704, items_705, cells_706, 4, 4, 4, 0, 0, NULL};
+static const dtt_function function_pack_padded_sequence = {"pack_padded_sequence", call_pack_padded_sequence, items_705, items_706, cells_707, 4, 4, 4, 0, 0, NULL};
 
 static dt_status call_pack_sequence(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_data = NULL;
@@ -13322,11 +13353,11 @@ static dt_status call_pack_sequence(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_707[] = {
+static const dtt_item items_708[] = {
   {"sequences", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"enforce_sorted", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_pack_sequence = {"pack_sequence", call_pack_sequence, items_707, items_705, cells_353, 2, 4, 3, 0, 0, NULL};
+static const dtt_function function_pack_sequence = {"pack_sequence", call_pack_sequence, items_708, items_706, cells_353, 2, 4, 3, 0, 0, NULL};
 
 static dt_status call_pad_packed_sequence(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_padded = NULL;
@@ -13342,7 +13373,7 @@ static dt_status call_pad_packed_sequence(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_708[] = {
+static const dtt_item items_709[] = {
   {"data", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"batch_sizes", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"unsorted_indices", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -13350,14 +13381,14 @@ static const dtt_item items_708[] = {
   {"padding_value", NULL, DTT_SCALAR, 4, 0, 0, 0, 0, 0},
   {"total_length", NULL, DTT_I64, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_709[] = {
+static const dtt_item items_710[] = {
   {"padded", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"lengths", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_710[] = {
+static const dtt_cell cells_711[] = {
   {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.0}, {0}, {0},
 };
-static const dtt_function function_pad_packed_sequence = {"pad_packed_sequence", call_pad_packed_sequence, items_708, items_709, cells_710, 6, 2, 9, 0, 0, NULL};
+static const dtt_function function_pad_packed_sequence = {"pad_packed_sequence", call_pad_packed_sequence, items_709, items_710, cells_711, 6, 2, 9, 0, 0, NULL};
 
 static dt_status call_unpack_sequence(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -13368,12 +13399,12 @@ static dt_status call_unpack_sequence(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_711[] = {
+static const dtt_item items_712[] = {
   {"data", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"batch_sizes", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"unsorted_indices", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_unpack_sequence = {"unpack_sequence", call_unpack_sequence, items_711, items_219, cells_60, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_unpack_sequence = {"unpack_sequence", call_unpack_sequence, items_712, items_219, cells_60, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_sum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13385,13 +13416,13 @@ static dt_status call_sum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_712[] = {
+static const dtt_item items_713[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_sum = {"sum", call_sum, items_712, items_202, cells_281, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_sum = {"sum", call_sum, items_713, items_202, cells_281, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13403,7 +13434,7 @@ static dt_status call_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mean = {"mean", call_mean, items_712, items_202, cells_281, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_mean = {"mean", call_mean, items_713, items_202, cells_281, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_nansum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13415,7 +13446,7 @@ static dt_status call_nansum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nansum = {"nansum", call_nansum, items_712, items_202, cells_281, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_nansum = {"nansum", call_nansum, items_713, items_202, cells_281, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_nanmean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13427,7 +13458,7 @@ static dt_status call_nanmean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanmean = {"nanmean", call_nanmean, items_712, items_202, cells_281, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_nanmean = {"nanmean", call_nanmean, items_713, items_202, cells_281, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_count_nonzero(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13437,11 +13468,11 @@ static dt_status call_count_nonzero(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_713[] = {
+static const dtt_item items_714[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
 };
-static const dtt_function function_count_nonzero = {"count_nonzero", call_count_nonzero, items_713, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_count_nonzero = {"count_nonzero", call_count_nonzero, items_714, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_prod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13453,13 +13484,13 @@ static dt_status call_prod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_714[] = {
+static const dtt_item items_715[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_prod = {"prod", call_prod, items_714, items_202, cells_281, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_prod = {"prod", call_prod, items_715, items_202, cells_281, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_max(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13490,12 +13521,12 @@ static dt_status call_amax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_715[] = {
+static const dtt_item items_716[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_amax = {"amax", call_amax, items_715, items_202, cells_128, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_amax = {"amax", call_amax, items_716, items_202, cells_128, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_amin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13506,7 +13537,7 @@ static dt_status call_amin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_amin = {"amin", call_amin, items_715, items_202, cells_128, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_amin = {"amin", call_amin, items_716, items_202, cells_128, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_aminmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_min = NULL;
@@ -13519,16 +13550,16 @@ static dt_status call_aminmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_716[] = {
+static const dtt_item items_717[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_717[] = {
+static const dtt_item items_718[] = {
   {"min", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"max", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_aminmax = {"aminmax", call_aminmax, items_716, items_717, cells_128, 3, 2, 4, 0, 0, NULL};
+static const dtt_function function_aminmax = {"aminmax", call_aminmax, items_717, items_718, cells_128, 3, 2, 4, 0, 0, NULL};
 
 static dt_status call_argmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13539,7 +13570,7 @@ static dt_status call_argmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argmax = {"argmax", call_argmax, items_716, items_202, cells_128, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_argmax = {"argmax", call_argmax, items_717, items_202, cells_128, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_argmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13550,7 +13581,7 @@ static dt_status call_argmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argmin = {"argmin", call_argmin, items_716, items_202, cells_128, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_argmin = {"argmin", call_argmin, items_717, items_202, cells_128, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_var(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13562,13 +13593,13 @@ static dt_status call_var(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_718[] = {
+static const dtt_item items_719[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"correction", NULL, DTT_SCALAR, 3, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_var = {"var", call_var, items_718, items_202, cells_216, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_var = {"var", call_var, items_719, items_202, cells_216, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_std(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13580,7 +13611,7 @@ static dt_status call_std(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_std = {"std", call_std, items_718, items_202, cells_216, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_std = {"std", call_std, items_719, items_202, cells_216, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_var_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_var = NULL;
@@ -13594,11 +13625,11 @@ static dt_status call_var_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_719[] = {
+static const dtt_item items_720[] = {
   {"var", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"mean", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_var_mean = {"var_mean", call_var_mean, items_718, items_719, cells_216, 4, 2, 7, 0, 0, NULL};
+static const dtt_function function_var_mean = {"var_mean", call_var_mean, items_719, items_720, cells_216, 4, 2, 7, 0, 0, NULL};
 
 static dt_status call_std_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_std = NULL;
@@ -13612,11 +13643,11 @@ static dt_status call_std_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_720[] = {
+static const dtt_item items_721[] = {
   {"std", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"mean", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_std_mean = {"std_mean", call_std_mean, items_718, items_720, cells_216, 4, 2, 7, 0, 0, NULL};
+static const dtt_function function_std_mean = {"std_mean", call_std_mean, items_719, items_721, cells_216, 4, 2, 7, 0, 0, NULL};
 
 static dt_status call_cov(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13627,16 +13658,16 @@ static dt_status call_cov(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_721[] = {
+static const dtt_item items_722[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"correction", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"fweights", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"aweights", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_722[] = {
+static const dtt_cell cells_723[] = {
   {0}, {1}, {0}, {0},
 };
-static const dtt_function function_cov = {"cov", call_cov, items_721, items_202, cells_722, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_cov = {"cov", call_cov, items_722, items_202, cells_723, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_corrcoef(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13658,14 +13689,14 @@ static dt_status call_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_723[] = {
+static const dtt_item items_724[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_norm = {"norm", call_norm, items_723, items_202, cells_475, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_norm = {"norm", call_norm, items_724, items_202, cells_475, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_any(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13676,7 +13707,7 @@ static dt_status call_any(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_any = {"any", call_any, items_715, items_202, cells_128, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_any = {"any", call_any, items_716, items_202, cells_128, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_all(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13687,7 +13718,7 @@ static dt_status call_all(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_all = {"all", call_all, items_715, items_202, cells_128, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_all = {"all", call_all, items_716, items_202, cells_128, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_logsumexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13698,12 +13729,12 @@ static dt_status call_logsumexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_724[] = {
+static const dtt_item items_725[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_logsumexp = {"logsumexp", call_logsumexp, items_724, items_202, cells_128, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_logsumexp = {"logsumexp", call_logsumexp, items_725, items_202, cells_128, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_cumsum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13751,11 +13782,11 @@ static dt_status call_logcumsumexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_725[] = {
+static const dtt_item items_726[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_logcumsumexp = {"logcumsumexp", call_logcumsumexp, items_725, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logcumsumexp = {"logcumsumexp", call_logcumsumexp, items_726, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_diff(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13767,17 +13798,17 @@ static dt_status call_diff(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_726[] = {
+static const dtt_item items_727[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"n", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"prepend", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"append", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_727[] = {
+static const dtt_cell cells_728[] = {
   {0}, {1}, {-1}, {0}, {0},
 };
-static const dtt_function function_diff = {"diff", call_diff, items_726, items_202, cells_727, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_diff = {"diff", call_diff, items_727, items_202, cells_728, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_gradient(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -13789,13 +13820,13 @@ static dt_status call_gradient(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_728[] = {
+static const dtt_item items_729[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"spacing", NULL, DTT_F64, 1, 1, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
   {"edge_order", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gradient = {"gradient", call_gradient, items_728, items_219, cells_424, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_gradient = {"gradient", call_gradient, items_729, items_219, cells_424, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_trapezoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13807,16 +13838,16 @@ static dt_status call_trapezoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_729[] = {
+static const dtt_item items_730[] = {
   {"y", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"dx", NULL, DTT_SCALAR, 2, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_730[] = {
+static const dtt_cell cells_731[] = {
   {0}, {0}, {0}, {0}, {0}, {-1},
 };
-static const dtt_function function_trapezoid = {"trapezoid", call_trapezoid, items_729, items_202, cells_730, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_trapezoid = {"trapezoid", call_trapezoid, items_730, items_202, cells_731, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_cumulative_trapezoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13828,7 +13859,7 @@ static dt_status call_cumulative_trapezoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumulative_trapezoid = {"cumulative_trapezoid", call_cumulative_trapezoid, items_729, items_202, cells_730, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_cumulative_trapezoid = {"cumulative_trapezoid", call_cumulative_trapezoid, items_730, items_202, cells_731, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_equal(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -13850,17 +13881,17 @@ static dt_status call_isclose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_731[] = {
+static const dtt_item items_732[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"rtol", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"atol", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"equal_nan", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_732[] = {
+static const dtt_cell cells_733[] = {
   {0}, {0}, {.f = 1e-05}, {.f = 1e-08}, {0},
 };
-static const dtt_function function_isclose = {"isclose", call_isclose, items_731, items_202, cells_732, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_isclose = {"isclose", call_isclose, items_732, items_202, cells_733, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_allclose(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -13872,7 +13903,7 @@ static dt_status call_allclose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_allclose = {"allclose", call_allclose, items_731, items_210, cells_732, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_allclose = {"allclose", call_allclose, items_732, items_210, cells_733, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_pad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13884,16 +13915,16 @@ static dt_status call_pad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_733[] = {
+static const dtt_item items_734[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"pad", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"mode", &enum_padding_mode, DTT_ENUM, 3, 0, 0, 0, 0, 0},
   {"value", NULL, DTT_SCALAR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_734[] = {
+static const dtt_cell cells_735[] = {
   {0}, {0}, {0}, {DT_PADDING_MODE_CONSTANT}, {0}, {0}, {0},
 };
-static const dtt_function function_pad = {"pad", call_pad, items_733, items_202, cells_734, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_pad = {"pad", call_pad, items_734, items_202, cells_735, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_constant_pad_nd(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13905,15 +13936,15 @@ static dt_status call_constant_pad_nd(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_735[] = {
+static const dtt_item items_736[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"pad", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"value", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_736[] = {
+static const dtt_cell cells_737[] = {
   {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {0}, {.f = 0},
 };
-static const dtt_function function_constant_pad_nd = {"constant_pad_nd", call_constant_pad_nd, items_735, items_202, cells_736, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_constant_pad_nd = {"constant_pad_nd", call_constant_pad_nd, items_736, items_202, cells_737, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_roll(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13925,12 +13956,12 @@ static dt_status call_roll(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_737[] = {
+static const dtt_item items_738[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shifts", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"dims", NULL, DTT_I64, 3, 1, 0, 0, 0, 1},
 };
-static const dtt_function function_roll = {"roll", call_roll, items_737, items_202, cells_281, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_roll = {"roll", call_roll, items_738, items_202, cells_281, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_rot90(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13941,18 +13972,18 @@ static dt_status call_rot90(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_738[] = {
+static const dtt_item items_739[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dims", NULL, DTT_I64, 2, 1, 0, 0, 0, 0},
 };
-static const int64_t numbers_739[] = {
+static const int64_t numbers_740[] = {
   0, 1
 };
-static const dtt_cell cells_740[] = {
-  {0}, {1}, {.p = (void *)numbers_739}, {2},
+static const dtt_cell cells_741[] = {
+  {0}, {1}, {.p = (void *)numbers_740}, {2},
 };
-static const dtt_function function_rot90 = {"rot90", call_rot90, items_738, items_202, cells_740, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_rot90 = {"rot90", call_rot90, items_739, items_202, cells_741, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_fliplr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13982,11 +14013,11 @@ static dt_status call_tile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_741[] = {
+static const dtt_item items_742[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_tile = {"tile", call_tile, items_741, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_tile = {"tile", call_tile, items_742, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_repeat_interleave(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14000,13 +14031,13 @@ static dt_status call_repeat_interleave(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_742[] = {
+static const dtt_item items_743[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"repeats", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"output_size", NULL, DTT_I64, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_repeat_interleave = {"repeat_interleave", call_repeat_interleave, items_742, items_202, cells_104, 4, 1, 9, 0, 0, NULL};
+static const dtt_function function_repeat_interleave = {"repeat_interleave", call_repeat_interleave, items_743, items_202, cells_104, 4, 1, 9, 0, 0, NULL};
 
 static dt_status call_diag(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14027,13 +14058,13 @@ static dt_status call_diag_embed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_743[] = {
+static const dtt_item items_744[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dim1", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dim2", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_diag_embed = {"diag_embed", call_diag_embed, items_743, items_202, cells_471, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_diag_embed = {"diag_embed", call_diag_embed, items_744, items_202, cells_471, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_diagflat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14043,11 +14074,11 @@ static dt_status call_diagflat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_744[] = {
+static const dtt_item items_745[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_diagflat = {"diagflat", call_diagflat, items_744, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_diagflat = {"diagflat", call_diagflat, items_745, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_block_diag(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14107,11 +14138,11 @@ static dt_status call_unravel_index(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_745[] = {
+static const dtt_item items_746[] = {
   {"indices", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_unravel_index = {"unravel_index", call_unravel_index, items_745, items_219, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_unravel_index = {"unravel_index", call_unravel_index, items_746, items_219, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_cartesian_prod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14131,15 +14162,15 @@ static dt_status call_combinations(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_746[] = {
+static const dtt_item items_747[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"r", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"with_replacement", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_747[] = {
+static const dtt_cell cells_748[] = {
   {0}, {2}, {0},
 };
-static const dtt_function function_combinations = {"combinations", call_combinations, items_746, items_202, cells_747, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_combinations = {"combinations", call_combinations, items_747, items_202, cells_748, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_tril_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14151,14 +14182,14 @@ static dt_status call_tril_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_748[] = {
+static const dtt_item items_749[] = {
   {"row", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"col", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tril_indices = {"tril_indices", call_tril_indices, items_748, items_202, cells_108, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_tril_indices = {"tril_indices", call_tril_indices, items_749, items_202, cells_108, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_triu_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14170,7 +14201,7 @@ static dt_status call_triu_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu_indices = {"triu_indices", call_triu_indices, items_748, items_202, cells_108, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_triu_indices = {"triu_indices", call_triu_indices, items_749, items_202, cells_108, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_select_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14181,13 +14212,13 @@ static dt_status call_select_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_749[] = {
+static const dtt_item items_750[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_select_scatter = {"select_scatter", call_select_scatter, items_749, items_202, cells_128, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_select_scatter = {"select_scatter", call_select_scatter, items_750, items_202, cells_128, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_slice_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14201,7 +14232,7 @@ static dt_status call_slice_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_750[] = {
+static const dtt_item items_751[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
@@ -14209,7 +14240,7 @@ static const dtt_item items_750[] = {
   {"end", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"step", NULL, DTT_I64, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_slice_scatter = {"slice_scatter", call_slice_scatter, items_750, items_202, cells_114, 6, 1, 8, 0, 0, NULL};
+static const dtt_function function_slice_scatter = {"slice_scatter", call_slice_scatter, items_751, items_202, cells_114, 6, 1, 8, 0, 0, NULL};
 
 static dt_status call_diagonal_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14221,17 +14252,17 @@ static dt_status call_diagonal_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_751[] = {
+static const dtt_item items_752[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dim1", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"dim2", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_752[] = {
+static const dtt_cell cells_753[] = {
   {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_diagonal_scatter = {"diagonal_scatter", call_diagonal_scatter, items_751, items_202, cells_752, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_diagonal_scatter = {"diagonal_scatter", call_diagonal_scatter, items_752, items_202, cells_753, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_as_strided_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14244,14 +14275,14 @@ static dt_status call_as_strided_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_753[] = {
+static const dtt_item items_754[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 4, 1, 0, 0, 1, 0},
   {"storage_offset", NULL, DTT_I64, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_as_strided_scatter = {"as_strided_scatter", call_as_strided_scatter, items_753, items_202, cells_142, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_as_strided_scatter = {"as_strided_scatter", call_as_strided_scatter, items_754, items_202, cells_142, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_im2col(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14264,17 +14295,17 @@ static dt_status call_im2col(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_754[] = {
+static const dtt_item items_755[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"dilation", NULL, DTT_I64, 3, 1, 0, 0, 0, 2},
   {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_755[] = {
+static const dtt_cell cells_756[] = {
   {0}, {0}, {0}, {.p = (void *)numbers_240}, {2}, {.p = (void *)numbers_241}, {2}, {.p = (void *)numbers_240}, {2},
 };
-static const dtt_function function_im2col = {"unfold", call_im2col, items_754, items_202, cells_755, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_im2col = {"unfold", call_im2col, items_755, items_202, cells_756, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_fold(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14287,7 +14318,7 @@ static dt_status call_fold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_756[] = {
+static const dtt_item items_757[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"kernel_size", NULL, DTT_I64, 3, 1, 0, 0, 1, 2},
@@ -14295,10 +14326,10 @@ static const dtt_item items_756[] = {
   {"padding", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 9, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_757[] = {
+static const dtt_cell cells_758[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_240}, {2}, {.p = (void *)numbers_241}, {2}, {.p = (void *)numbers_240}, {2},
 };
-static const dtt_function function_fold = {"fold", call_fold, items_756, items_202, cells_757, 6, 1, 11, 0, 0, NULL};
+static const dtt_function function_fold = {"fold", call_fold, items_757, items_202, cells_758, 6, 1, 11, 0, 0, NULL};
 
 static dt_status call_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14308,11 +14339,11 @@ static dt_status call_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_758[] = {
+static const dtt_item items_759[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"upscale_factor", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pixel_shuffle = {"pixel_shuffle", call_pixel_shuffle, items_758, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pixel_shuffle = {"pixel_shuffle", call_pixel_shuffle, items_759, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14322,11 +14353,11 @@ static dt_status call_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_759[] = {
+static const dtt_item items_760[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"downscale_factor", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pixel_unshuffle = {"pixel_unshuffle", call_pixel_unshuffle, items_759, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pixel_unshuffle = {"pixel_unshuffle", call_pixel_unshuffle, items_760, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14336,11 +14367,11 @@ static dt_status call_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_760[] = {
+static const dtt_item items_761[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"groups", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_channel_shuffle = {"channel_shuffle", call_channel_shuffle, items_760, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_channel_shuffle = {"channel_shuffle", call_channel_shuffle, items_761, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_sort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -14353,16 +14384,16 @@ static dt_status call_sort(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_761[] = {
+static const dtt_item items_762[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"descending", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"stable", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_762[] = {
+static const dtt_cell cells_763[] = {
   {0}, {-1}, {0}, {0},
 };
-static const dtt_function function_sort = {"sort", call_sort, items_761, items_629, cells_762, 4, 2, 4, 0, 0, NULL};
+static const dtt_function function_sort = {"sort", call_sort, items_762, items_630, cells_763, 4, 2, 4, 0, 0, NULL};
 
 static dt_status call_argsort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14373,7 +14404,7 @@ static dt_status call_argsort(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argsort = {"argsort", call_argsort, items_761, items_202, cells_762, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_argsort = {"argsort", call_argsort, items_762, items_202, cells_763, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_msort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14397,17 +14428,17 @@ static dt_status call_topk(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_763[] = {
+static const dtt_item items_764[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"largest", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"sorted", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_764[] = {
+static const dtt_cell cells_765[] = {
   {0}, {0}, {-1}, {1}, {1},
 };
-static const dtt_function function_topk = {"topk", call_topk, items_763, items_629, cells_764, 5, 2, 5, 0, 0, NULL};
+static const dtt_function function_topk = {"topk", call_topk, items_764, items_630, cells_765, 5, 2, 5, 0, 0, NULL};
 
 static dt_status call_kthvalue(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -14420,16 +14451,16 @@ static dt_status call_kthvalue(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_765[] = {
+static const dtt_item items_766[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_766[] = {
+static const dtt_cell cells_767[] = {
   {0}, {0}, {-1}, {0},
 };
-static const dtt_function function_kthvalue = {"kthvalue", call_kthvalue, items_765, items_629, cells_766, 4, 2, 4, 0, 0, NULL};
+static const dtt_function function_kthvalue = {"kthvalue", call_kthvalue, items_766, items_630, cells_767, 4, 2, 4, 0, 0, NULL};
 
 static dt_status call_median(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14461,15 +14492,15 @@ static dt_status call_mode(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_767[] = {
+static const dtt_item items_768[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_768[] = {
+static const dtt_cell cells_769[] = {
   {0}, {-1}, {0},
 };
-static const dtt_function function_mode = {"mode", call_mode, items_767, items_629, cells_768, 3, 2, 3, 0, 0, NULL};
+static const dtt_function function_mode = {"mode", call_mode, items_768, items_630, cells_769, 3, 2, 3, 0, 0, NULL};
 
 static dt_status call_quantile(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14482,17 +14513,17 @@ static dt_status call_quantile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_769[] = {
+static const dtt_item items_770[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"q", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"interpolation", NULL, DTT_STR, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_770[] = {
+static const dtt_cell cells_771[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)"linear"},
 };
-static const dtt_function function_quantile = {"quantile", call_quantile, items_769, items_202, cells_770, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_quantile = {"quantile", call_quantile, items_770, items_202, cells_771, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_nanquantile(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14505,7 +14536,7 @@ static dt_status call_nanquantile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanquantile = {"nanquantile", call_nanquantile, items_769, items_202, cells_770, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_nanquantile = {"nanquantile", call_nanquantile, items_770, items_202, cells_771, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_cummax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -14517,7 +14548,7 @@ static dt_status call_cummax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cummax = {"cummax", call_cummax, items_725, items_629, cells_119, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_cummax = {"cummax", call_cummax, items_726, items_630, cells_119, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_cummin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -14529,7 +14560,7 @@ static dt_status call_cummin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cummin = {"cummin", call_cummin, items_725, items_629, cells_119, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_cummin = {"cummin", call_cummin, items_726, items_630, cells_119, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_unique(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -14546,22 +14577,22 @@ static dt_status call_unique(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_771[] = {
+static const dtt_item items_772[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sorted", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"return_inverse", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"return_counts", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_772[] = {
+static const dtt_item items_773[] = {
   {"output", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"inverse_indices", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
   {"counts", &dtt_handle_tensor, DTT_TENSOR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_773[] = {
+static const dtt_cell cells_774[] = {
   {0}, {1}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_unique = {"unique", call_unique, items_771, items_772, cells_773, 5, 3, 6, 0, 0, NULL};
+static const dtt_function function_unique = {"unique", call_unique, items_772, items_773, cells_774, 5, 3, 6, 0, 0, NULL};
 
 static dt_status call_unique_consecutive(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -14578,13 +14609,13 @@ static dt_status call_unique_consecutive(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_774[] = {
+static const dtt_item items_775[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"return_inverse", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"return_counts", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_unique_consecutive = {"unique_consecutive", call_unique_consecutive, items_774, items_772, cells_281, 4, 3, 5, 0, 0, NULL};
+static const dtt_function function_unique_consecutive = {"unique_consecutive", call_unique_consecutive, items_775, items_773, cells_281, 4, 3, 5, 0, 0, NULL};
 
 static dt_status call_searchsorted(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14597,7 +14628,7 @@ static dt_status call_searchsorted(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_775[] = {
+static const dtt_item items_776[] = {
   {"sorted_sequence", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"out_int32", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
@@ -14605,7 +14636,7 @@ static const dtt_item items_775[] = {
   {"side", NULL, DTT_STR, 7, 0, 1, 0, 0, 0},
   {"sorter", NULL, DTT_TENSOR, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_searchsorted = {"searchsorted", call_searchsorted, items_775, items_202, cells_104, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_searchsorted = {"searchsorted", call_searchsorted, items_776, items_202, cells_104, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_bucketize(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14617,13 +14648,13 @@ static dt_status call_bucketize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_776[] = {
+static const dtt_item items_777[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"boundaries", NULL, DTT_TENSOR, 4, 0, 0, 0, 1, 0},
   {"out_int32", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"right", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_bucketize = {"bucketize", call_bucketize, items_776, items_202, cells_216, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_bucketize = {"bucketize", call_bucketize, items_777, items_202, cells_216, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_isin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14636,13 +14667,13 @@ static dt_status call_isin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_777[] = {
+static const dtt_item items_778[] = {
   {"elements", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"test_elements", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
   {"assume_unique", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"invert", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_isin = {"isin", call_isin, items_777, items_202, cells_140, 4, 1, 10, 0, 0, NULL};
+static const dtt_function function_isin = {"isin", call_isin, items_778, items_202, cells_140, 4, 1, 10, 0, 0, NULL};
 
 static dt_status call_bincount(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14652,12 +14683,12 @@ static dt_status call_bincount(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_778[] = {
+static const dtt_item items_779[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weights", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"minlength", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_bincount = {"bincount", call_bincount, items_778, items_202, cells_60, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_bincount = {"bincount", call_bincount, items_779, items_202, cells_60, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_histc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14669,16 +14700,16 @@ static dt_status call_histc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_779[] = {
+static const dtt_item items_780[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"bins", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"min", NULL, DTT_SCALAR, 2, 0, 0, 0, 0, 0},
   {"max", NULL, DTT_SCALAR, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_780[] = {
+static const dtt_cell cells_781[] = {
   {0}, {100}, {DT_SCALAR_KIND_INT}, {0}, {.f = 0}, {DT_SCALAR_KIND_INT}, {0}, {.f = 0},
 };
-static const dtt_function function_histc = {"histc", call_histc, items_779, items_202, cells_780, 4, 1, 8, 0, 0, NULL};
+static const dtt_function function_histc = {"histc", call_histc, items_780, items_202, cells_781, 4, 1, 8, 0, 0, NULL};
 
 static dt_status call_histogram(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_hist = NULL;
@@ -14693,21 +14724,21 @@ static dt_status call_histogram(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_781[] = {
+static const dtt_item items_782[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"bins", NULL, DTT_OPERAND, 1, 0, 0, 0, 0, 0},
   {"range", NULL, DTT_F64, 5, 1, 1, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 7, 0, 1, 0, 0, 0},
   {"density", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_782[] = {
+static const dtt_item items_783[] = {
   {"hist", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"bin_edges", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_783[] = {
+static const dtt_cell cells_784[] = {
   {0}, {0}, {DT_SCALAR_KIND_INT}, {100}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_histogram = {"histogram", call_histogram, items_781, items_782, cells_783, 5, 2, 9, 0, 0, NULL};
+static const dtt_function function_histogram = {"histogram", call_histogram, items_782, items_783, cells_784, 5, 2, 9, 0, 0, NULL};
 
 static dt_status call_erfc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14835,7 +14866,7 @@ static dt_status call_zeta(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_zeta = {"zeta", call_zeta, items_621, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_zeta = {"zeta", call_zeta, items_622, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_polygamma(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14845,11 +14876,11 @@ static dt_status call_polygamma(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_784[] = {
+static const dtt_item items_785[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_polygamma = {"polygamma", call_polygamma, items_784, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_polygamma = {"polygamma", call_polygamma, items_785, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_polygamma_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14868,11 +14899,11 @@ static dt_status call_mvlgamma(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_785[] = {
+static const dtt_item items_786[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mvlgamma = {"mvlgamma", call_mvlgamma, items_785, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mvlgamma = {"mvlgamma", call_mvlgamma, items_786, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_mvlgamma_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14881,7 +14912,7 @@ static dt_status call_mvlgamma_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mvlgamma_ = {"mvlgamma_", call_mvlgamma_, items_785, NULL, cells_119, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_mvlgamma_ = {"mvlgamma_", call_mvlgamma_, items_786, NULL, cells_119, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_i0(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15000,10 +15031,10 @@ static dt_status call_scaled_modified_bessel_k0(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_786[] = {
+static const dtt_item items_787[] = {
   {"x", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_scaled_modified_bessel_k0 = {"scaled_modified_bessel_k0", call_scaled_modified_bessel_k0, items_786, items_202, cells_46, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_scaled_modified_bessel_k0 = {"scaled_modified_bessel_k0", call_scaled_modified_bessel_k0, items_787, items_202, cells_46, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_scaled_modified_bessel_k1(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15013,7 +15044,7 @@ static dt_status call_scaled_modified_bessel_k1(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_function function_scaled_modified_bessel_k1 = {"scaled_modified_bessel_k1", call_scaled_modified_bessel_k1, items_786, items_202, cells_46, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_scaled_modified_bessel_k1 = {"scaled_modified_bessel_k1", call_scaled_modified_bessel_k1, items_787, items_202, cells_46, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_spherical_bessel_j0(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15023,7 +15054,7 @@ static dt_status call_spherical_bessel_j0(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_spherical_bessel_j0 = {"spherical_bessel_j0", call_spherical_bessel_j0, items_786, items_202, cells_46, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_spherical_bessel_j0 = {"spherical_bessel_j0", call_spherical_bessel_j0, items_787, items_202, cells_46, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_airy_ai(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15033,7 +15064,7 @@ static dt_status call_airy_ai(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_airy_ai = {"airy_ai", call_airy_ai, items_786, items_202, cells_46, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_airy_ai = {"airy_ai", call_airy_ai, items_787, items_202, cells_46, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_igamma(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15103,11 +15134,11 @@ static dt_status call_chebyshev_polynomial_t(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_787[] = {
+static const dtt_item items_788[] = {
   {"x", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"n", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_chebyshev_polynomial_t = {"chebyshev_polynomial_t", call_chebyshev_polynomial_t, items_787, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_chebyshev_polynomial_t = {"chebyshev_polynomial_t", call_chebyshev_polynomial_t, items_788, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_chebyshev_polynomial_u(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15119,7 +15150,7 @@ static dt_status call_chebyshev_polynomial_u(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_chebyshev_polynomial_u = {"chebyshev_polynomial_u", call_chebyshev_polynomial_u, items_787, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_chebyshev_polynomial_u = {"chebyshev_polynomial_u", call_chebyshev_polynomial_u, items_788, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_chebyshev_polynomial_v(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15131,7 +15162,7 @@ static dt_status call_chebyshev_polynomial_v(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_chebyshev_polynomial_v = {"chebyshev_polynomial_v", call_chebyshev_polynomial_v, items_787, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_chebyshev_polynomial_v = {"chebyshev_polynomial_v", call_chebyshev_polynomial_v, items_788, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_chebyshev_polynomial_w(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15143,7 +15174,7 @@ static dt_status call_chebyshev_polynomial_w(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_chebyshev_polynomial_w = {"chebyshev_polynomial_w", call_chebyshev_polynomial_w, items_787, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_chebyshev_polynomial_w = {"chebyshev_polynomial_w", call_chebyshev_polynomial_w, items_788, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_shifted_chebyshev_polynomial_t(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15155,7 +15186,7 @@ static dt_status call_shifted_chebyshev_polynomial_t(const dtt_cell *a, dtt_cell
   return status;
 }
 
-static const dtt_function function_shifted_chebyshev_polynomial_t = {"shifted_chebyshev_polynomial_t", call_shifted_chebyshev_polynomial_t, items_787, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_shifted_chebyshev_polynomial_t = {"shifted_chebyshev_polynomial_t", call_shifted_chebyshev_polynomial_t, items_788, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_shifted_chebyshev_polynomial_u(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15167,7 +15198,7 @@ static dt_status call_shifted_chebyshev_polynomial_u(const dtt_cell *a, dtt_cell
   return status;
 }
 
-static const dtt_function function_shifted_chebyshev_polynomial_u = {"shifted_chebyshev_polynomial_u", call_shifted_chebyshev_polynomial_u, items_787, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_shifted_chebyshev_polynomial_u = {"shifted_chebyshev_polynomial_u", call_shifted_chebyshev_polynomial_u, items_788, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_shifted_chebyshev_polynomial_v(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15179,7 +15210,7 @@ static dt_status call_shifted_chebyshev_polynomial_v(const dtt_cell *a, dtt_cell
   return status;
 }
 
-static const dtt_function function_shifted_chebyshev_polynomial_v = {"shifted_chebyshev_polynomial_v", call_shifted_chebyshev_polynomial_v, items_787, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_shifted_chebyshev_polynomial_v = {"shifted_chebyshev_polynomial_v", call_shifted_chebyshev_polynomial_v, items_788, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_shifted_chebyshev_polynomial_w(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15191,7 +15222,7 @@ static dt_status call_shifted_chebyshev_polynomial_w(const dtt_cell *a, dtt_cell
   return status;
 }
 
-static const dtt_function function_shifted_chebyshev_polynomial_w = {"shifted_chebyshev_polynomial_w", call_shifted_chebyshev_polynomial_w, items_787, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_shifted_chebyshev_polynomial_w = {"shifted_chebyshev_polynomial_w", call_shifted_chebyshev_polynomial_w, items_788, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_hermite_polynomial_h(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15203,7 +15234,7 @@ static dt_status call_hermite_polynomial_h(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hermite_polynomial_h = {"hermite_polynomial_h", call_hermite_polynomial_h, items_787, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_hermite_polynomial_h = {"hermite_polynomial_h", call_hermite_polynomial_h, items_788, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_hermite_polynomial_he(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15215,7 +15246,7 @@ static dt_status call_hermite_polynomial_he(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hermite_polynomial_he = {"hermite_polynomial_he", call_hermite_polynomial_he, items_787, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_hermite_polynomial_he = {"hermite_polynomial_he", call_hermite_polynomial_he, items_788, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_laguerre_polynomial_l(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15227,7 +15258,7 @@ static dt_status call_laguerre_polynomial_l(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_laguerre_polynomial_l = {"laguerre_polynomial_l", call_laguerre_polynomial_l, items_787, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_laguerre_polynomial_l = {"laguerre_polynomial_l", call_laguerre_polynomial_l, items_788, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_legendre_polynomial_p(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15239,7 +15270,7 @@ static dt_status call_legendre_polynomial_p(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_legendre_polynomial_p = {"legendre_polynomial_p", call_legendre_polynomial_p, items_787, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_legendre_polynomial_p = {"legendre_polynomial_p", call_legendre_polynomial_p, items_788, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_entr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15261,7 +15292,7 @@ static dt_status call_xlog1py(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_xlog1py = {"xlog1py", call_xlog1py, items_621, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_xlog1py = {"xlog1py", call_xlog1py, items_622, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_frexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_mantissa = NULL;
@@ -15273,11 +15304,11 @@ static dt_status call_frexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_788[] = {
+static const dtt_item items_789[] = {
   {"mantissa", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"exponent", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_frexp = {"frexp", call_frexp, items_275, items_788, cells_46, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_frexp = {"frexp", call_frexp, items_275, items_789, cells_46, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_nextafter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15326,7 +15357,7 @@ static dt_status call_tensor_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_size = {"size", call_tensor_size, items_725, items_222, cells_119, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_size = {"size", call_tensor_size, items_726, items_222, cells_119, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_shape(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -15424,10 +15455,10 @@ static dt_status call_tensor_data_ptr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_789[] = {
+static const dtt_item items_790[] = {
   {"out", NULL, DTT_POINTER, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_275, items_789, cells_46, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_275, items_790, cells_46, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_set_to(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -15467,11 +15498,11 @@ static dt_status call_out_offer(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_790[] = {
+static const dtt_item items_791[] = {
   {"place", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"inputs", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_out_offer = {"out_offer", call_out_offer, items_790, items_210, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_out_offer = {"out_offer", call_out_offer, items_791, items_210, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_out_finish(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15481,11 +15512,11 @@ static dt_status call_out_finish(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_791[] = {
+static const dtt_item items_792[] = {
   {"place", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"made", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_out_finish = {"out_finish", call_out_finish, items_791, items_402, cells_119, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_out_finish = {"out_finish", call_out_finish, items_792, items_402, cells_119, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_version(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -15509,10 +15540,10 @@ static dt_status call_tensor_item(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_792[] = {
+static const dtt_item items_793[] = {
   {"out", NULL, DTT_SCALAR, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_item = {"item", call_tensor_item, items_275, items_792, cells_46, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_item = {"item", call_tensor_item, items_275, items_793, cells_46, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_to_string(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -15534,17 +15565,17 @@ static dt_status call_set_print_options(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_793[] = {
+static const dtt_item items_794[] = {
   {"precision", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"threshold", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"edge_items", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"line_width", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"sci_mode", NULL, DTT_BOOL, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_794[] = {
+static const dtt_cell cells_795[] = {
   {4}, {1000}, {3}, {80}, {0}, {0},
 };
-static const dtt_function function_set_print_options = {"set_print_options", call_set_print_options, items_793, NULL, cells_794, 5, 0, 6, 0, 0, NULL};
+static const dtt_function function_set_print_options = {"set_print_options", call_set_print_options, items_794, NULL, cells_795, 5, 0, 6, 0, 0, NULL};
 
 static dt_status call_tensor_requires_grad(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -15563,11 +15594,11 @@ static dt_status call_tensor_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_795[] = {
+static const dtt_item items_796[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"requires_grad", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_795, NULL, cells_342, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_796, NULL, cells_342, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_tensor_is_leaf(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -15596,11 +15627,11 @@ static dt_status call_tensor_set_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_796[] = {
+static const dtt_item items_797[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"grad", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_796, NULL, cells_119, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_797, NULL, cells_119, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_tensor_retain_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15629,10 +15660,10 @@ static dt_status call_tensor_node(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_797[] = {
+static const dtt_item items_798[] = {
   {"out", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_node = {"node", call_tensor_node, items_275, items_797, cells_46, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_node = {"node", call_tensor_node, items_275, items_798, cells_46, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_output_nr(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -15652,10 +15683,10 @@ static dt_status call_node_name(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_798[] = {
+static const dtt_item items_799[] = {
   {"self", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_node_name = {"name", call_node_name, items_798, items_310, cells_46, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_name = {"name", call_node_name, items_799, items_310, cells_46, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_address(const dtt_cell *a, dtt_cell *r) {
   void *r_out = NULL;
@@ -15665,7 +15696,7 @@ static dt_status call_node_address(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_address = {"address", call_node_address, items_798, items_789, cells_46, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_address = {"address", call_node_address, items_799, items_790, cells_46, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_next_count(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -15675,7 +15706,7 @@ static dt_status call_node_next_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_next_count = {"next_count", call_node_next_count, items_798, items_222, cells_46, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_next_count = {"next_count", call_node_next_count, items_799, items_222, cells_46, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_next_output(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -15685,11 +15716,11 @@ static dt_status call_node_next_output(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_799[] = {
+static const dtt_item items_800[] = {
   {"self", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_node_next_output = {"next_output", call_node_next_output, items_799, items_222, cells_119, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_node_next_output = {"next_output", call_node_next_output, items_800, items_222, cells_119, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_node_next(const dtt_cell *a, dtt_cell *r) {
   dt_node *r_out = NULL;
@@ -15699,7 +15730,7 @@ static dt_status call_node_next(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_next = {"next", call_node_next, items_799, items_797, cells_119, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_node_next = {"next", call_node_next, items_800, items_798, cells_119, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_grad_fn_name(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -15728,11 +15759,11 @@ static dt_status call_tensor_set_data(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_800[] = {
+static const dtt_item items_801[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"data", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_800, NULL, cells_119, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_801, NULL, cells_119, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_build_info(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -15753,10 +15784,10 @@ static dt_status call_string_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_801[] = {
+static const dtt_item items_802[] = {
   {"self", &dtt_handle_string_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_string_list_len = {"len", call_string_list_len, items_801, items_222, cells_46, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_string_list_len = {"len", call_string_list_len, items_802, items_222, cells_46, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15766,13 +15797,13 @@ static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_802[] = {
+static const dtt_item items_803[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 1, 1, 0},
 };
-static const dtt_item items_803[] = {
+static const dtt_item items_804[] = {
   {"out", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_802, items_803, cells_119, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_803, items_804, cells_119, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -15782,10 +15813,10 @@ static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_804[] = {
+static const dtt_item items_805[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_804, items_222, cells_46, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_805, items_222, cells_46, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15795,11 +15826,11 @@ static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_805[] = {
+static const dtt_item items_806[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_805, items_402, cells_119, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_806, items_402, cells_119, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_is_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -15819,7 +15850,7 @@ static dt_status call_set_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_grad_enabled = {"set_grad_enabled", call_set_grad_enabled, items_688, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_grad_enabled = {"set_grad_enabled", call_set_grad_enabled, items_689, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_is_anomaly_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -15839,7 +15870,7 @@ static dt_status call_set_detect_anomaly(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_detect_anomaly = {"set_detect_anomaly", call_set_detect_anomaly, items_688, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_detect_anomaly = {"set_detect_anomaly", call_set_detect_anomaly, items_689, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_get_default_dtype(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -15859,10 +15890,10 @@ static dt_status call_set_default_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_806[] = {
+static const dtt_item items_807[] = {
   {"d", &dtt_dtypes, DTT_ENUM, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_806, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_807, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_get_default_device(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -15914,10 +15945,10 @@ static dt_status call_set_num_threads(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_807[] = {
+static const dtt_item items_808[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_807, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_808, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   int64_t r_allocated = 0;
@@ -15932,12 +15963,12 @@ static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_808[] = {
+static const dtt_item items_809[] = {
   {"allocated", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"reserved", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"peak", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_318, items_808, cells_119, 1, 3, 2, 0, 0, NULL};
+static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_318, items_809, cells_119, 1, 3, 2, 0, 0, NULL};
 
 static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15946,10 +15977,10 @@ static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_809[] = {
+static const dtt_item items_810[] = {
   {"log", &callback_log_hook, DTT_CALLBACK, 0, 0, 1, 0, 1, 0},
 };
-static const dtt_function function_set_log = {"set_log", call_set_log, items_809, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_log = {"set_log", call_set_log, items_810, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15958,10 +15989,10 @@ static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_810[] = {
+static const dtt_item items_811[] = {
   {"hook", &callback_memory_hook, DTT_CALLBACK, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_810, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_811, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_remove_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -15999,11 +16030,11 @@ static dt_status call_view(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_811[] = {
+static const dtt_item items_812[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_view = {"view", call_view, items_811, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_view = {"view", call_view, items_812, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_detach(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16042,11 +16073,11 @@ static dt_status call_reshape(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_812[] = {
+static const dtt_item items_813[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_reshape = {"reshape", call_reshape, items_812, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_reshape = {"reshape", call_reshape, items_813, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_reshape_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16066,12 +16097,12 @@ static dt_status call_flatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_813[] = {
+static const dtt_item items_814[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"start_dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"end_dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_flatten = {"flatten", call_flatten, items_813, items_202, cells_433, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_flatten = {"flatten", call_flatten, items_814, items_202, cells_433, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16082,12 +16113,12 @@ static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_814[] = {
+static const dtt_item items_815[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"sizes", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_814, items_202, cells_128, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_815, items_202, cells_128, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16097,12 +16128,12 @@ static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_815[] = {
+static const dtt_item items_816[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim0", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim1", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_transpose = {"transpose", call_transpose, items_815, items_202, cells_60, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_transpose = {"transpose", call_transpose, items_816, items_202, cells_60, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_transpose_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16111,7 +16142,7 @@ static dt_status call_transpose_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_transpose_ = {"transpose_", call_transpose_, items_815, NULL, cells_60, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_transpose_ = {"transpose_", call_transpose_, items_816, NULL, cells_60, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_swapaxes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16121,12 +16152,12 @@ static dt_status call_swapaxes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_816[] = {
+static const dtt_item items_817[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"axis0", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"axis1", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_swapaxes = {"swapaxes", call_swapaxes, items_816, items_202, cells_60, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_swapaxes = {"swapaxes", call_swapaxes, items_817, items_202, cells_60, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapaxes_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16135,7 +16166,7 @@ static dt_status call_swapaxes_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapaxes_ = {"swapaxes_", call_swapaxes_, items_816, NULL, cells_60, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_swapaxes_ = {"swapaxes_", call_swapaxes_, items_817, NULL, cells_60, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16145,7 +16176,7 @@ static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_permute = {"permute", call_permute, items_741, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_permute = {"permute", call_permute, items_742, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16157,12 +16188,12 @@ static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_817[] = {
+static const dtt_item items_818[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"destination", NULL, DTT_I64, 3, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_movedim = {"movedim", call_movedim, items_817, items_202, cells_281, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_movedim = {"movedim", call_movedim, items_818, items_202, cells_281, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_t(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16191,7 +16222,7 @@ static dt_status call_squeeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_713, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_714, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_squeeze_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16200,7 +16231,7 @@ static dt_status call_squeeze_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_squeeze_ = {"squeeze_", call_squeeze_, items_713, NULL, cells_60, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_squeeze_ = {"squeeze_", call_squeeze_, items_714, NULL, cells_60, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16210,7 +16241,7 @@ static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_725, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_726, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_unsqueeze_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16219,7 +16250,7 @@ static dt_status call_unsqueeze_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unsqueeze_ = {"unsqueeze_", call_unsqueeze_, items_725, NULL, cells_119, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_unsqueeze_ = {"unsqueeze_", call_unsqueeze_, items_726, NULL, cells_119, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16229,7 +16260,7 @@ static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expand = {"expand", call_expand, items_811, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_expand = {"expand", call_expand, items_812, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_expand_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16249,7 +16280,7 @@ static dt_status call_broadcast_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_811, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_812, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16259,12 +16290,12 @@ static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_818[] = {
+static const dtt_item items_819[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_select = {"select", call_select, items_818, items_202, cells_60, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_select = {"select", call_select, items_819, items_202, cells_60, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16275,13 +16306,13 @@ static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_819[] = {
+static const dtt_item items_820[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"start", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"length", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_narrow = {"narrow", call_narrow, items_819, items_202, cells_128, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_narrow = {"narrow", call_narrow, items_820, items_202, cells_128, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16295,17 +16326,17 @@ static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_820[] = {
+static const dtt_item items_821[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"start", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
   {"end", NULL, DTT_I64, 4, 0, 1, 0, 0, 0},
   {"step", NULL, DTT_I64, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_821[] = {
+static const dtt_cell cells_822[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_slice = {"slice", call_slice, items_820, items_202, cells_821, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_slice = {"slice", call_slice, items_821, items_202, cells_822, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16318,13 +16349,13 @@ static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_822[] = {
+static const dtt_item items_823[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 3, 1, 0, 0, 1, 0},
   {"storage_offset", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_822, items_202, cells_216, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_823, items_202, cells_216, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_as_strided_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16336,7 +16367,7 @@ static dt_status call_as_strided_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_as_strided_ = {"as_strided_", call_as_strided_, items_822, NULL, cells_216, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_as_strided_ = {"as_strided_", call_as_strided_, items_823, NULL, cells_216, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_resize_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16345,7 +16376,7 @@ static dt_status call_resize_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_resize_ = {"resize_", call_resize_, items_811, NULL, cells_60, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_resize_ = {"resize_", call_resize_, items_812, NULL, cells_60, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_resize_as_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16354,11 +16385,11 @@ static dt_status call_resize_as_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_823[] = {
+static const dtt_item items_824[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"the_template", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_resize_as_ = {"resize_as_", call_resize_as_, items_823, NULL, cells_119, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_resize_as_ = {"resize_as_", call_resize_as_, items_824, NULL, cells_119, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_view_dtype(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16368,11 +16399,11 @@ static dt_status call_view_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_824[] = {
+static const dtt_item items_825[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_view_dtype = {"view_dtype", call_view_dtype, items_824, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_view_dtype = {"view_dtype", call_view_dtype, items_825, items_202, cells_119, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_unfold(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16383,13 +16414,13 @@ static dt_status call_unfold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_825[] = {
+static const dtt_item items_826[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dimension", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"step", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_unfold = {"unfold", call_unfold, items_825, items_202, cells_128, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_unfold = {"unfold", call_unfold, items_826, items_202, cells_128, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16400,7 +16431,7 @@ static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_743, items_202, cells_706, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_744, items_202, cells_707, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -16410,12 +16441,12 @@ static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_826[] = {
+static const dtt_item items_827[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"chunks", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_chunk = {"chunk", call_chunk, items_826, items_219, cells_60, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_chunk = {"chunk", call_chunk, items_827, items_219, cells_60, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -16425,12 +16456,12 @@ static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_827[] = {
+static const dtt_item items_828[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split = {"split", call_split, items_827, items_219, cells_60, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_split = {"split", call_split, items_828, items_219, cells_60, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -16441,12 +16472,12 @@ static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_828[] = {
+static const dtt_item items_829[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_sizes", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_828, items_219, cells_128, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_829, items_219, cells_128, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_split_sections(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -16456,12 +16487,12 @@ static dt_status call_split_sections(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_829[] = {
+static const dtt_item items_830[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sections", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_sections = {"tensor_split", call_split_sections, items_829, items_219, cells_60, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_split_sections = {"tensor_split", call_split_sections, items_830, items_219, cells_60, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -16472,12 +16503,12 @@ static dt_status call_split_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_830[] = {
+static const dtt_item items_831[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_at = {"split_at", call_split_at, items_830, items_219, cells_128, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_split_at = {"split_at", call_split_at, items_831, items_219, cells_128, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_hsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -16487,11 +16518,11 @@ static dt_status call_hsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_831[] = {
+static const dtt_item items_832[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sections", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_hsplit = {"hsplit", call_hsplit, items_831, items_219, cells_119, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_hsplit = {"hsplit", call_hsplit, items_832, items_219, cells_119, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_vsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -16501,7 +16532,7 @@ static dt_status call_vsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_vsplit = {"vsplit", call_vsplit, items_831, items_219, cells_119, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_vsplit = {"vsplit", call_vsplit, items_832, items_219, cells_119, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_dsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -16511,7 +16542,7 @@ static dt_status call_dsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dsplit = {"dsplit", call_dsplit, items_831, items_219, cells_119, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_dsplit = {"dsplit", call_dsplit, items_832, items_219, cells_119, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_atleast_1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16571,14 +16602,14 @@ static dt_status call_meshgrid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_832[] = {
+static const dtt_item items_833[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"indexing", NULL, DTT_STR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_833[] = {
+static const dtt_cell cells_834[] = {
   {0}, {0}, {.p = (void *)"ij"},
 };
-static const dtt_function function_meshgrid = {"meshgrid", call_meshgrid, items_832, items_219, cells_833, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_meshgrid = {"meshgrid", call_meshgrid, items_833, items_219, cells_834, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_unbind(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -16588,7 +16619,7 @@ static dt_status call_unbind(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unbind = {"unbind", call_unbind, items_616, items_219, cells_119, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_unbind = {"unbind", call_unbind, items_617, items_219, cells_119, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16598,11 +16629,11 @@ static dt_status call_cat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_834[] = {
+static const dtt_item items_835[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_cat = {"cat", call_cat, items_834, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_cat = {"cat", call_cat, items_835, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16612,7 +16643,7 @@ static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stack = {"stack", call_stack, items_834, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stack = {"stack", call_stack, items_835, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16622,11 +16653,11 @@ static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_835[] = {
+static const dtt_item items_836[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"repeats", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_repeat = {"repeat", call_repeat, items_835, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_repeat = {"repeat", call_repeat, items_836, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_narrow_copy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16637,7 +16668,7 @@ static dt_status call_narrow_copy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_narrow_copy = {"narrow_copy", call_narrow_copy, items_819, items_202, cells_128, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_narrow_copy = {"narrow_copy", call_narrow_copy, items_820, items_202, cells_128, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_sum_to_size(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16647,7 +16678,7 @@ static dt_status call_sum_to_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sum_to_size = {"sum_to_size", call_sum_to_size, items_811, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_sum_to_size = {"sum_to_size", call_sum_to_size, items_812, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16657,11 +16688,11 @@ static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_836[] = {
+static const dtt_item items_837[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_flip = {"flip", call_flip, items_836, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_flip = {"flip", call_flip, items_837, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_interpolate(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16673,16 +16704,16 @@ static dt_status call_interpolate(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_837[] = {
+static const dtt_item items_838[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"scale_factor", NULL, DTT_F64, 3, 1, 1, 0, 0, 1},
   {"mode", &enum_interpolation, DTT_ENUM, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_838[] = {
+static const dtt_cell cells_839[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_INTERPOLATION_NEAREST},
 };
-static const dtt_function function_interpolate = {"interpolate", call_interpolate, items_837, items_202, cells_838, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_interpolate = {"interpolate", call_interpolate, items_838, items_202, cells_839, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_interpolate_aligned(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16697,7 +16728,7 @@ static dt_status call_interpolate_aligned(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_839[] = {
+static const dtt_item items_840[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"scale_factor", NULL, DTT_F64, 3, 1, 1, 0, 0, 1},
@@ -16706,10 +16737,10 @@ static const dtt_item items_839[] = {
   {"recompute_scale_factor", NULL, DTT_BOOL, 8, 0, 1, 0, 0, 0},
   {"antialias", NULL, DTT_BOOL, 10, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_840[] = {
+static const dtt_cell cells_841[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_INTERPOLATION_BILINEAR}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_interpolate_aligned = {"interpolate_aligned", call_interpolate_aligned, items_839, items_202, cells_840, 7, 1, 11, 0, 0, NULL};
+static const dtt_function function_interpolate_aligned = {"interpolate_aligned", call_interpolate_aligned, items_840, items_202, cells_841, 7, 1, 11, 0, 0, NULL};
 
 static dt_status call_grid_sample(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16722,17 +16753,17 @@ static dt_status call_grid_sample(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_841[] = {
+static const dtt_item items_842[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"grid", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"mode", NULL, DTT_STR, 2, 0, 0, 0, 0, 0},
   {"padding_mode", NULL, DTT_STR, 3, 0, 0, 0, 0, 0},
   {"align_corners", NULL, DTT_BOOL, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_842[] = {
+static const dtt_cell cells_843[] = {
   {0}, {0}, {.p = (void *)"bilinear"}, {.p = (void *)"zeros"}, {0}, {0},
 };
-static const dtt_function function_grid_sample = {"grid_sample", call_grid_sample, items_841, items_202, cells_842, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_grid_sample = {"grid_sample", call_grid_sample, items_842, items_202, cells_843, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_affine_grid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16745,12 +16776,12 @@ static dt_status call_affine_grid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_843[] = {
+static const dtt_item items_844[] = {
   {"theta", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"align_corners", NULL, DTT_BOOL, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_affine_grid = {"affine_grid", call_affine_grid, items_843, items_202, cells_281, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_affine_grid = {"affine_grid", call_affine_grid, items_844, items_202, cells_281, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_ger(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -17189,7 +17220,7 @@ static dt_status call_trapz(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trapz = {"trapz", call_trapz, items_729, items_202, cells_730, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_trapz = {"trapz", call_trapz, items_730, items_202, cells_731, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_concat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -17199,7 +17230,7 @@ static dt_status call_concat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_concat = {"concat", call_concat, items_834, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_concat = {"concat", call_concat, items_835, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_concatenate(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -17209,7 +17240,7 @@ static dt_status call_concatenate(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_concatenate = {"concatenate", call_concatenate, items_834, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_concatenate = {"concatenate", call_concatenate, items_835, items_202, cells_60, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapdims(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -17219,7 +17250,7 @@ static dt_status call_swapdims(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapdims = {"swapdims", call_swapdims, items_815, items_202, cells_60, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_swapdims = {"swapdims", call_swapdims, items_816, items_202, cells_60, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapdims_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -17228,7 +17259,7 @@ static dt_status call_swapdims_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapdims_ = {"swapdims_", call_swapdims_, items_815, NULL, cells_60, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_swapdims_ = {"swapdims_", call_swapdims_, items_816, NULL, cells_60, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_moveaxis(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -17240,7 +17271,7 @@ static dt_status call_moveaxis(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_moveaxis = {"moveaxis", call_moveaxis, items_817, items_202, cells_281, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_moveaxis = {"moveaxis", call_moveaxis, items_818, items_202, cells_281, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_row_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -17272,13 +17303,13 @@ static dt_status call_tensordot_dims(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_844[] = {
+static const dtt_item items_845[] = {
   {"a", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"b", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dims_a", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"dims_b", NULL, DTT_I64, 4, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_tensordot_dims = {"tensordot", call_tensordot_dims, items_844, items_202, cells_108, 4, 1, 6, 0, 3, &function_tensordot};
+static const dtt_function function_tensordot_dims = {"tensordot", call_tensordot_dims, items_845, items_202, cells_108, 4, 1, 6, 0, 3, &function_tensordot};
 
 static dt_status call_round_decimals(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -17288,11 +17319,11 @@ static dt_status call_round_decimals(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_845[] = {
+static const dtt_item items_846[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"decimals", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_round_decimals = {"round", call_round_decimals, items_845, items_202, cells_119, 2, 1, 2, 0, 1, &function_round};
+static const dtt_function function_round_decimals = {"round", call_round_decimals, items_846, items_202, cells_119, 2, 1, 2, 0, 1, &function_round};
 
 static dt_status call_round_decimals_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -17301,7 +17332,7 @@ static dt_status call_round_decimals_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_round_decimals_ = {"round_", call_round_decimals_, items_845, NULL, cells_119, 2, 0, 2, 1, 1, &function_round_};
+static const dtt_function function_round_decimals_ = {"round_", call_round_decimals_, items_846, NULL, cells_119, 2, 0, 2, 1, 1, &function_round_};
 
 static dt_status call_bernoulli_p(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -17311,7 +17342,7 @@ static dt_status call_bernoulli_p(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bernoulli_p = {"bernoulli", call_bernoulli_p, items_677, items_202, cells_60, 3, 1, 3, 0, 1, &function_bernoulli};
+static const dtt_function function_bernoulli_p = {"bernoulli", call_bernoulli_p, items_678, items_202, cells_60, 3, 1, 3, 0, 1, &function_bernoulli};
 
 static dt_status call_bernoulli_tensor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -17320,12 +17351,12 @@ static dt_status call_bernoulli_tensor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_846[] = {
+static const dtt_item items_847[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"probabilities", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bernoulli_tensor_ = {"bernoulli_", call_bernoulli_tensor_, items_846, NULL, cells_60, 3, 0, 3, 1, 1, &function_bernoulli_};
+static const dtt_function function_bernoulli_tensor_ = {"bernoulli_", call_bernoulli_tensor_, items_847, NULL, cells_60, 3, 0, 3, 1, 1, &function_bernoulli_};
 
 static dt_status call_random_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -17335,13 +17366,13 @@ static dt_status call_random_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_847[] = {
+static const dtt_item items_848[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_random_ = {"random_", call_random_, items_847, NULL, cells_128, 4, 0, 4, 1, 2, &function_random_from_};
+static const dtt_function function_random_ = {"random_", call_random_, items_848, NULL, cells_128, 4, 0, 4, 1, 2, &function_random_from_};
 
 static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -17353,12 +17384,12 @@ static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_848[] = {
+static const dtt_item items_849[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_max_dim = {"max", call_max_dim, items_848, items_629, cells_60, 3, 2, 3, 0, 1, &function_max};
+static const dtt_function function_max_dim = {"max", call_max_dim, items_849, items_630, cells_60, 3, 2, 3, 0, 1, &function_max};
 
 static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -17370,7 +17401,7 @@ static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_min_dim = {"min", call_min_dim, items_848, items_629, cells_60, 3, 2, 3, 0, 1, &function_min};
+static const dtt_function function_min_dim = {"min", call_min_dim, items_849, items_630, cells_60, 3, 2, 3, 0, 1, &function_min};
 
 static dt_status call_gradient_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -17382,13 +17413,13 @@ static dt_status call_gradient_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_849[] = {
+static const dtt_item items_850[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"coordinates", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
   {"edge_order", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gradient_at = {"gradient", call_gradient_at, items_849, items_219, cells_424, 4, 1, 6, 0, 1, &function_gradient};
+static const dtt_function function_gradient_at = {"gradient", call_gradient_at, items_850, items_219, cells_424, 4, 1, 6, 0, 1, &function_gradient};
 
 static dt_status call_median_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -17401,7 +17432,7 @@ static dt_status call_median_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_median_dim = {"median", call_median_dim, items_848, items_629, cells_60, 3, 2, 3, 0, 1, &function_median};
+static const dtt_function function_median_dim = {"median", call_median_dim, items_849, items_630, cells_60, 3, 2, 3, 0, 1, &function_median};
 
 static dt_status call_nanmedian_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -17414,7 +17445,7 @@ static dt_status call_nanmedian_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanmedian_dim = {"nanmedian", call_nanmedian_dim, items_848, items_629, cells_60, 3, 2, 3, 0, 1, &function_nanmedian};
+static const dtt_function function_nanmedian_dim = {"nanmedian", call_nanmedian_dim, items_849, items_630, cells_60, 3, 2, 3, 0, 1, &function_nanmedian};
 
 static dt_status call_live_handles(const dtt_cell *a, dtt_cell *r) {
   int64_t r_count = 0;
@@ -17424,13 +17455,13 @@ static dt_status call_live_handles(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_850[] = {
+static const dtt_item items_851[] = {
   {"kind", NULL, DTT_STR, 0, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_851[] = {
+static const dtt_item items_852[] = {
   {"count", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_live_handles = {"live_handles", call_live_handles, items_850, items_851, cells_46, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_live_handles = {"live_handles", call_live_handles, items_851, items_852, cells_46, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_from_array(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -17440,10 +17471,10 @@ static dt_status call_from_array(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_852[] = {
+static const dtt_item items_853[] = {
   {"array", NULL, DTT_POINTER, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_from_array = {"from_array", call_from_array, items_852, items_202, cells_46, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_from_array = {"from_array", call_from_array, items_853, items_202, cells_46, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_to_array(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -17452,121 +17483,121 @@ static dt_status call_tensor_to_array(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_853[] = {
+static const dtt_item items_854[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"array", NULL, DTT_POINTER, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_to_array = {"to_array", call_tensor_to_array, items_853, NULL, cells_119, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_to_array = {"to_array", call_tensor_to_array, items_854, NULL, cells_119, 2, 0, 2, 0, 0, NULL};
 
 static dt_status operate_add(const dtt_cell *a, dtt_cell *r) {
   static const dtt_function *const reflected[] = {&function_add, NULL};
   return dtt_operate(&function_add, reflected, a, r);
 }
-static const dtt_function operator_add = {"add", operate_add, items_621, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function operator_add = {"add", operate_add, items_622, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status operate_sub(const dtt_cell *a, dtt_cell *r) {
   static const dtt_function *const reflected[] = {&function_rsub, NULL};
   return dtt_operate(&function_sub, reflected, a, r);
 }
-static const dtt_function operator_sub = {"sub", operate_sub, items_621, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function operator_sub = {"sub", operate_sub, items_622, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status operate_mul(const dtt_cell *a, dtt_cell *r) {
   static const dtt_function *const reflected[] = {&function_mul, NULL};
   return dtt_operate(&function_mul, reflected, a, r);
 }
-static const dtt_function operator_mul = {"mul", operate_mul, items_621, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function operator_mul = {"mul", operate_mul, items_622, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status operate_div(const dtt_cell *a, dtt_cell *r) {
   static const dtt_function *const reflected[] = {&function_reciprocal, &function_mul, NULL};
   return dtt_operate(&function_div, reflected, a, r);
 }
-static const dtt_function operator_div = {"div", operate_div, items_621, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function operator_div = {"div", operate_div, items_622, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status operate_floor_divide(const dtt_cell *a, dtt_cell *r) {
   static const dtt_function *const reflected[] = {&function_zeros_like, &function_add, &function_floor_divide, NULL};
   return dtt_operate(&function_floor_divide, reflected, a, r);
 }
-static const dtt_function operator_floor_divide = {"floor_divide", operate_floor_divide, items_621, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function operator_floor_divide = {"floor_divide", operate_floor_divide, items_622, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status operate_remainder(const dtt_cell *a, dtt_cell *r) {
   static const dtt_function *const reflected[] = {&function_zeros_like, &function_add, &function_remainder, NULL};
   return dtt_operate(&function_remainder, reflected, a, r);
 }
-static const dtt_function operator_remainder = {"remainder", operate_remainder, items_621, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function operator_remainder = {"remainder", operate_remainder, items_622, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status operate_eq(const dtt_cell *a, dtt_cell *r) {
   static const dtt_function *const reflected[] = {&function_eq, NULL};
   return dtt_operate(&function_eq, reflected, a, r);
 }
-static const dtt_function operator_eq = {"eq", operate_eq, items_621, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function operator_eq = {"eq", operate_eq, items_622, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status operate_ne(const dtt_cell *a, dtt_cell *r) {
   static const dtt_function *const reflected[] = {&function_ne, NULL};
   return dtt_operate(&function_ne, reflected, a, r);
 }
-static const dtt_function operator_ne = {"ne", operate_ne, items_621, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function operator_ne = {"ne", operate_ne, items_622, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status operate_lt(const dtt_cell *a, dtt_cell *r) {
   static const dtt_function *const reflected[] = {&function_gt, NULL};
   return dtt_operate(&function_lt, reflected, a, r);
 }
-static const dtt_function operator_lt = {"lt", operate_lt, items_621, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function operator_lt = {"lt", operate_lt, items_622, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status operate_le(const dtt_cell *a, dtt_cell *r) {
   static const dtt_function *const reflected[] = {&function_ge, NULL};
   return dtt_operate(&function_le, reflected, a, r);
 }
-static const dtt_function operator_le = {"le", operate_le, items_621, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function operator_le = {"le", operate_le, items_622, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status operate_gt(const dtt_cell *a, dtt_cell *r) {
   static const dtt_function *const reflected[] = {&function_lt, NULL};
   return dtt_operate(&function_gt, reflected, a, r);
 }
-static const dtt_function operator_gt = {"gt", operate_gt, items_621, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function operator_gt = {"gt", operate_gt, items_622, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status operate_ge(const dtt_cell *a, dtt_cell *r) {
   static const dtt_function *const reflected[] = {&function_le, NULL};
   return dtt_operate(&function_ge, reflected, a, r);
 }
-static const dtt_function operator_ge = {"ge", operate_ge, items_621, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function operator_ge = {"ge", operate_ge, items_622, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status operate_bitwise_and(const dtt_cell *a, dtt_cell *r) {
   static const dtt_function *const reflected[] = {&function_bitwise_and, NULL};
   return dtt_operate(&function_bitwise_and, reflected, a, r);
 }
-static const dtt_function operator_bitwise_and = {"bitwise_and", operate_bitwise_and, items_621, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function operator_bitwise_and = {"bitwise_and", operate_bitwise_and, items_622, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status operate_bitwise_or(const dtt_cell *a, dtt_cell *r) {
   static const dtt_function *const reflected[] = {&function_bitwise_or, NULL};
   return dtt_operate(&function_bitwise_or, reflected, a, r);
 }
-static const dtt_function operator_bitwise_or = {"bitwise_or", operate_bitwise_or, items_621, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function operator_bitwise_or = {"bitwise_or", operate_bitwise_or, items_622, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status operate_bitwise_xor(const dtt_cell *a, dtt_cell *r) {
   static const dtt_function *const reflected[] = {&function_bitwise_xor, NULL};
   return dtt_operate(&function_bitwise_xor, reflected, a, r);
 }
-static const dtt_function operator_bitwise_xor = {"bitwise_xor", operate_bitwise_xor, items_621, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function operator_bitwise_xor = {"bitwise_xor", operate_bitwise_xor, items_622, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status operate_bitwise_left_shift(const dtt_cell *a, dtt_cell *r) {
   static const dtt_function *const reflected[] = {&function_zeros_like, &function_add, &function_bitwise_left_shift, NULL};
   return dtt_operate(&function_bitwise_left_shift, reflected, a, r);
 }
-static const dtt_function operator_bitwise_left_shift = {"bitwise_left_shift", operate_bitwise_left_shift, items_621, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function operator_bitwise_left_shift = {"bitwise_left_shift", operate_bitwise_left_shift, items_622, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
 static dt_status operate_bitwise_right_shift(const dtt_cell *a, dtt_cell *r) {
   static const dtt_function *const reflected[] = {&function_zeros_like, &function_add, &function_bitwise_right_shift, NULL};
   return dtt_operate(&function_bitwise_right_shift, reflected, a, r);
 }
-static const dtt_function operator_bitwise_right_shift = {"bitwise_right_shift", operate_bitwise_right_shift, items_621, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
+static const dtt_function operator_bitwise_right_shift = {"bitwise_right_shift", operate_bitwise_right_shift, items_622, items_202, cells_142, 2, 1, 8, 0, 0, NULL};
 
-static const dtt_item items_854[] = {
+static const dtt_item items_855[] = {
   {"data", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
 };
-const dtt_function dtt_tensor = {"tensor", NULL, items_854, items_202, cells_216, 4, 1, 7, 0, 0, NULL};
+const dtt_function dtt_tensor = {"tensor", NULL, items_855, items_202, cells_216, 4, 1, 7, 0, 0, NULL};
 
 const dtt_function dtt_tolist = {"tolist", NULL, items_275, NULL, cells_46, 1, 0, 1, 0, 0, NULL};
 
@@ -18201,6 +18232,8 @@ const dtt_function* const dtt_functions[] = {
   &function_threshold,
   &function_threshold_,
   &function_softsign,
+  &function_elu_scaled,
+  &function_elu_scaled_,
   &function_selu,
   &function_selu_,
   &function_celu,
@@ -19599,6 +19632,7 @@ static __attribute__((unused)) const dtt_name dtt_names[] = {
   {"function", "functional", "tanhshrink", &function_tanhshrink},
   {"function", "functional", "threshold", &function_threshold},
   {"function", "functional", "softsign", &function_softsign},
+  {"function", "functional", "elu_scaled", &function_elu_scaled},
   {"function", "functional", "selu", &function_selu},
   {"function", "functional", "celu", &function_celu},
   {"function", "functional", "mish", &function_mish},
@@ -19849,6 +19883,7 @@ static __attribute__((unused)) const dtt_name dtt_names[] = {
   {"function", "torch", "hardshrink", &function_hardshrink},
   {"function", "torch", "threshold", &function_threshold},
   {"function", "torch", "threshold_", &function_threshold_},
+  {"function", "torch", "elu_scaled_", &function_elu_scaled_},
   {"function", "torch", "selu", &function_selu},
   {"function", "torch", "selu_", &function_selu_},
   {"function", "torch", "celu", &function_celu},

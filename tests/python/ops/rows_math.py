@@ -114,6 +114,18 @@ activation("softsign", dtypes=NUMBERS, inplace=False)
 activation("threshold", 0.5, 2.5, dtypes=NUMBERS)
 activation("selu")
 activation("celu", 0.5)
+
+
+def scaled(t, x, inplace=False):
+    """PyTorch shows its scales of elu in place alone."""
+    if inplace:
+        return F(t).elu_(x, 0.7, 1.5, 0.5)
+    elu = getattr(F(t), "elu_scaled", None) or t._C._nn.elu
+    return elu(x, alpha=0.7, scale=1.5, input_scale=0.5)
+
+
+unary("elu_scaled", scaled, dtypes=FLOATS, low=-4, high=4,
+      inplace=lambda t, x: scaled(t, x, inplace=True))  # fmt: skip
 activation("mish")
 for sizes, dim in (((4,), -1), ((3, 4), 1), ((4, 3, 2), 0), ((2, 0), 1)):
     ROWS.append(Row("glu", lambda t, x, d=dim: F(t).glu(x, d), (value(*sizes),)))

@@ -42,9 +42,7 @@ def elu_(input, alpha=1.0, scale=1.0, input_scale=1.0):
     """In-place version of elu; all is multiplied by `scale`, and before exp by `input_scale`."""
     if scale == input_scale == 1 or not input.is_floating_point():  # which elu_ refuses
         return _ops.elu_(input, alpha)
-    below = _ops.expm1(input * input_scale) * (alpha * scale)
-    scaled = _ops.where(input < 0, below, input * scale)
-    return input.copy_(scaled)
+    return _ops.elu_scaled_(input, alpha=alpha, scale=scale, input_scale=input_scale)
 
 
 def softmax(input, dim=None, _stacklevel=3, dtype=None):

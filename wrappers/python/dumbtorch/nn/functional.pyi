@@ -93,6 +93,7 @@ from .._ops import tanhshrink as tanhshrink
 from .._ops import functional_threshold as threshold
 from .._ops import threshold_ as threshold_
 from .._ops import softsign as softsign
+from .._ops import elu_scaled as elu_scaled
 from .._ops import functional_selu as selu
 from .._ops import selu_ as selu_
 from .._ops import functional_celu as celu
