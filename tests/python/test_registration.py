@@ -1,5 +1,6 @@
 """Hooks of what any module registers, and the smaller names of autograd: as PyTorch has them."""
 
+import gc
 import importlib
 
 import dumbtorch as dt
@@ -216,7 +217,7 @@ def test_nodes(both):
     assert mine[2:] == theirs[2:]
 
 
-def test_the_leaf_of_a_node(both):
+def test_the_leaf_of_a_node(both, monkeypatch):
     """Programs that draw graphs and those that wait for gradients ask for it."""
 
     def run(t):
@@ -242,6 +243,9 @@ def test_the_leaf_of_a_node(both):
     node = x.clone().grad_fn.next_functions[0][0]
     del x
     assert node.variable is None
+    looked = []
+    monkeypatch.setattr("gc.get_objects", lambda: looked.append(1) or [])
+    assert node.variable is None and not looked
     with pytest.raises(RuntimeError, match="the leaf whose gradient this adds to is gone"):
         node.register_hook(print)
 
@@ -264,6 +268,47 @@ def test_hooks_after_a_leafs_gradient_was_added(both, same):
         return seen
 
     same(*both(run))
+
+
+@pytest.mark.parametrize(
+    "result", ["5", "[]", "t.ones(1)", "(t.ones(1),)", "(None,)", "()", "None"]
+)
+def test_what_hooks_of_leaves_nodes_may_return(result, both):
+    def run(t):
+        x = t.ones(2, requires_grad=True)
+        node = x.expand_as(x).grad_fn.next_functions[0][0]  # with which PyTorch drops its hooks
+        handle = node.register_hook(lambda *_: eval(result, {"t": t}))
+        try:
+            (x * 2).sum().backward()
+        except (TypeError, RuntimeError) as error:
+            return type(error), str(error).removeprefix("autograd_backward: "), x.grad.tolist()
+        finally:
+            handle.remove()
+        return x.grad.tolist()
+
+    ours, theirs = both(run)
+    assert ours == theirs
+
+
+def test_hooks_of_leaves_nodes_keep_no_gradient():
+    x = dt.ones(2, requires_grad=True)
+    seen, inside = [], []
+    node = x.expand_as(x).grad_fn.next_functions[0][0]
+    node.register_hook(lambda _, gradients: seen.append(gradients[0].tolist()))
+    gc.collect()
+    before = dt.live_handles()
+    dt.autograd.grad((x * 5).sum(), x)
+    assert dt.live_handles() == before
+
+    def inner(gradient):
+        if not inside:
+            inside.append(gradient.tolist())
+            with dt.enable_grad():
+                dt.autograd.grad((x * 7).sum(), x)
+
+    x.register_hook(inner)  # after the gradient of the outer backward has come, before it is added
+    (x * 3).sum().backward(inputs=[x])
+    assert seen == [[3.0, 3.0]] and inside == [[3.0, 3.0]]
 
 
 def test_multithreading_is_remembered(both):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
 
 from . import _ops
@@ -46,30 +47,66 @@ class GradFn:
 class AccumulateGrad(GradFn):
     """What adds to a leaf's gradient."""
 
-    __slots__ = ()
+    __slots__ = ("_is_gone",)
     __module__ = "builtins"
 
     @property
     def variable(self):
-        """The leaf; None if it is gone, since a graph does not keep it."""
-        return _leaf_at(hash(self))
+        """The leaf; None if it is gone, since a graph does not keep it, or cannot be found after gc.freeze()."""
+        if getattr(self, "_is_gone", False):
+            return None
+        leaf = _leaf_at(hash(self))
+        self._is_gone = leaf is None  # and no other node has this one's place while this keeps it
+        return leaf
 
     def register_hook(self, hook):
-        """Has backward call hook((), (gradient,)) each time after that gradient was added to the leaf's."""
+        """Has backward call hook((), (gradient,)) each time after that gradient was added to the leaf's. The gradient
+        is that of the tensor hooks that the leaf has now; those that it gets later are not seen."""
         from .autograd.graph import _MultiHandle
 
-        leaf, arrived = self.variable, []
+        leaf = self.variable
         if leaf is None:
-            raise RuntimeError("the leaf whose gradient this adds to is gone")
+            raise RuntimeError(
+                "the leaf whose gradient this adds to is gone, or frozen by gc.freeze()"
+            )
+        key = object()
 
         def arrives(gradient):
-            arrived[:] = [gradient]
+            _arrived.gradients[_ops.autograd_current_backward(), key] = gradient
 
         def added(_):
-            hook((), (arrived.pop(),))
+            gradient = _arrived.gradients.pop((_ops.autograd_current_backward(), key))
+            result = hook((), (gradient,))
+            if result is not None and not isinstance(result, tuple):
+                raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
+            if result:
+                name = getattr(hook, "__name__", "<unknown>")
+                raise RuntimeError(
+                    f"hook '{name}' has returned an incorrect number of values (got {len(result)}, but expected 0)"
+                )
 
         before = leaf.register_hook(arrives)
         return _MultiHandle((before, leaf.register_post_accumulate_grad_hook(added)))
+
+
+class _Arrived(threading.local):
+    """The gradients that have come to leaves and are not added yet, by the numbers of their backwards and by hooks."""
+
+    def __init__(self):
+        self.gradients = {}
+
+
+_arrived = _Arrived()
+
+
+def forget_arrived() -> None:
+    """Drops what came in backwards that are over, such as those of autograd.grad, which adds nothing."""
+    if _arrived.gradients:
+        running = (
+            _ops.autograd_current_backward()
+        )  # the one around those that are over: its number is lower
+        kept = {key: x for key, x in _arrived.gradients.items() if key[0] <= running}
+        _arrived.gradients = kept
 
 
 _KINDS: dict[str, type] = {"AccumulateGrad": AccumulateGrad}  # the classes of operations
