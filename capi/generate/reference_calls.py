@@ -1,6 +1,7 @@
 """How docs/reference shows the call of a function: as Python spells it, and as C++ and Lua do where that differs.
 
-A test binds each call that is shown for Python to the package's own signature (tests/python/test_reference.py)."""
+A test looks whether each function that is shown for Python is there, has arguments of these names, and takes those
+before a bare star by place and in this order (tests/python/test_reference.py). Defaults are not compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""docs/reference: what it shows as Python's calls are calls of this package, with these arguments."""
+"""docs/reference: what it shows as Python's calls are calls of this package, with arguments of these names; those that
+are shown without names are in this order."""
 
 import ast
 import functools
@@ -50,7 +51,9 @@ def test_python_has_what_is_shown_as_its_call(call):
     tree = ast.parse(re.sub(r"\*, ", "", call) + (" pass" if call.endswith(":") else "")).body[0]
     if not isinstance(tree, ast.Expr) or not isinstance(tree.value, ast.Call):
         return
-    function, keywords = tree.value.func, [k.arg for k in tree.value.keywords]
+    function = tree.value.func
+    shown = {a.id: a.col_offset for a in tree.value.args if isinstance(a, ast.Name)}
+    shown.update((k.arg, k.col_offset) for k in tree.value.keywords)
     if ast.unparse(function) in ("len", "copy.deepcopy", "module"):
         return
     function = named(function)
@@ -58,6 +61,11 @@ def test_python_has_what_is_shown_as_its_call(call):
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):
         return  # a property, or a method in C
-    places = [a.id for a in tree.value.args if isinstance(a, ast.Name)]
-    if not any(p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL) for p in parameters.values()):
-        assert {*places, *keywords} <= {*parameters, "self"}
+    if any(p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL) for p in parameters.values()):
+        return
+    assert shown.keys() <= {*parameters, "self"}
+    star = call.find("*, ") if "*, " in call else len(call)
+    by_place = [n for n, at in shown.items() if at < star and n != "self"]
+    assert by_place == [
+        n for n, p in parameters.items() if n in by_place and p.kind is not p.KEYWORD_ONLY
+    ]
