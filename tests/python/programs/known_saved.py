@@ -307,6 +307,15 @@ def _(c: Case) -> bool:
     return bool(copied) and all(dtype_at(n) in (torch.float16, torch.bfloat16) for n, _ in others)
 
 
+# A target of truth values, of which the losses here keep the error.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    losses = (
+        re.search(r"\b(huber|smooth_l1)_loss\(|\b(Huber|SmoothL1)Loss\(", c.history) is not None
+    )
+    return losses and c.only_theirs_raises(f"{CHANGED}.*BoolType")
+
+
 def is_channels_last(x: torch.Tensor) -> bool:
     return x.is_contiguous(memory_format=torch.channels_last)
 

@@ -41,6 +41,14 @@ with t.no_grad():
     x3 = t.tensor([0.5])
     x4 = x2.cov(aweights=x3)
 """,
+    "a target of truth values that was written": """
+x1 = t.tensor([[0.0]]).requires_grad_()
+x2 = t.tensor([[True]])
+x3 = t.nn.functional.huber_loss(x1, x2)
+x4 = t.zeros(())
+x2[()] = x4
+x3.backward()
+""",
 }
 
 
