@@ -300,6 +300,11 @@ def test_a_misspelt_name_says_what_may_have_been_meant(place, name, meant):
     assert shown.endswith(f"AttributeError: {said}\n")  # and no second guess, of Python's
 
 
+def test_a_name_without_letters_is_missing():
+    for name in ("", "9", "é"):
+        assert not hasattr(dt, name)
+
+
 def test_what_tensors_do_not_have():
     x = dt.zeros(2)
     with pytest.raises(

@@ -68,8 +68,8 @@ def _alike(module: str, name: str) -> str:
     """A name of the module that may have been meant, with the same first letter: to compare all takes long."""
     from difflib import get_close_matches
 
-    first = name[0].lower()
-    shown = [n for n in dir(sys.modules[module]) if n[0].lower() == first]
+    here = sys.modules.get(module)
+    shown = [n for n in dir(here) if n[:1].lower() == name[:1].lower()] if here else []
     return next(iter(get_close_matches(name, shown, 1, 0.75)), "")
 
 

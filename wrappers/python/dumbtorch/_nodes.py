@@ -102,9 +102,8 @@ _arrived = _Arrived()
 def forget_arrived() -> None:
     """Drops what came in backwards that are over, such as those of autograd.grad, which adds nothing."""
     if _arrived.gradients:
-        running = (
-            _ops.autograd_current_backward()
-        )  # the one around those that are over: its number is lower
+        # The one around those that are over, whose number is lower.
+        running = _ops.autograd_current_backward()
         kept = {key: x for key, x in _arrived.gradients.items() if key[0] <= running}
         _arrived.gradients = kept
 
