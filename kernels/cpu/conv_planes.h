@@ -224,8 +224,8 @@ void plane_part(const Correlation<T>* phases, int64_t n, int64_t c, int64_t begi
   for (int64_t i = begin; i < end;) {
     const TapRange rows = taps_inside(axis, i);
     if constexpr (kPhases == 1) {
-      // The last three together with one that is there, sooner than one by one.
-      const int64_t first = i + 3 == end ? end - kRowsTogether : i;
+      // The last ones but for one together with the one before, sooner than one by one.
+      const int64_t first = i + kRowsTogether - 1 == end ? i - 1 : i;
       if (first >= begin && first + kRowsTogether <= end && sees_all(taps_inside(axis, first)) &&
           sees_all(taps_inside(axis, first + kRowsTogether - 1))) {
         if (kStep == 2 && columns.is_worth_it()) {

@@ -484,13 +484,14 @@ inline void reduce_some_rows(T* into, int64_t r, Count count, int64_t n, const E
   store_few(into + whole, sum, n - whole);
 }
 
+constexpr int64_t kPageBytes = 4096;
+
 // The same for all of `rows` rows, whose elements(r, j, count) gives from j on as a vector, `count`
 // of them or all. Memory is read at eight places, but one after the other where several rows lie in
 // a page that is far away: processors expect one place in a page.
 template <class Op, class Elements, class T = typename Op::Value>
 inline void reduce_rows(T* into, int64_t row_bytes, int64_t rows, int64_t n, bool is_far,
                         const Elements& elements) {
-  constexpr int64_t kPageBytes = 4096;
   constexpr std::integral_constant<int64_t, 1> kOne;
   constexpr std::integral_constant<int64_t, 8> kEight;
   int64_t r = 0;

@@ -150,7 +150,7 @@ class ReduceEngine {
   static constexpr int64_t kColumns = ReducePlan::kColumnBytes / sizeof(T);
   // Of these alone registers have room for four rows.
   static constexpr bool kSums = kIsFloating<T> && std::is_same_v<Op, Fold<Sum<T>>>;
-  static constexpr int64_t kPage = 4096 / sizeof(T);
+  static constexpr int64_t kPage = kPageBytes / static_cast<int64_t>(sizeof(T));
   // What is larger is not expected to be in a cache.
   static constexpr int64_t kCacheBytes = int64_t{8} << 20;
   static constexpr bool kAddsDoubles = std::is_same_v<Op, Fold<Sum<double>>>;
