@@ -3,20 +3,21 @@
 import functools
 
 from .. import _missing, amp
-from ..amp import of_device
+from ..amp.of_device import GradScaler as ScalerOfDevice
+from ..amp.of_device import autocast as autocast_of_device
 
 __getattr__ = _missing.getattr_of(__name__)
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 
-class autocast(of_device.autocast):
+class autocast(autocast_of_device):
     """torch.amp.autocast("cuda", ...)."""
 
     _device_type = "cuda"
 
 
-class GradScaler(of_device.GradScaler):
+class GradScaler(ScalerOfDevice):
     """torch.amp.GradScaler("cuda", ...)."""
 
     _device_type = "cuda"
