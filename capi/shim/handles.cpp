@@ -79,21 +79,24 @@ void push(FreeList& list, uint32_t first, uint32_t last) {
   list.lock.unlock();
 }
 
-// Takes everything that another list has, so that a thread which only releases feeds one which only
-// creates.
+// Takes some of the first slots of another list, so that a thread which only releases feeds one
+// which only creates. Few, and before the list is open again: who walks a long chain that nobody
+// else can see makes others believe that there are no free slots, and they make more.
 uint32_t steal(FreeList& mine) {
+  constexpr int kMost = 32;
   for (FreeList& other : free_lists) {
     if (&other == &mine) continue;
     other.lock.lock();
-    const uint32_t first = std::exchange(other.head, kNone);
+    const uint32_t first = other.head;
+    uint32_t last = first;
+    if (first != kNone) {
+      for (int i = 1; i < kMost && next_free(slot_at(last)) != kNone; ++i)
+        last = next_free(slot_at(last));
+      other.head = next_free(slot_at(last));
+    }
     other.lock.unlock();
     if (first == kNone) continue;
-    const uint32_t rest = next_free(slot_at(first));
-    if (rest != kNone) {
-      uint32_t last = rest;
-      while (next_free(slot_at(last)) != kNone) last = next_free(slot_at(last));
-      push(mine, rest, last);
-    }
+    if (first != last) push(mine, next_free(slot_at(first)), last);
     return first;
   }
   return kNone;

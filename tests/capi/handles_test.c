@@ -1,5 +1,9 @@
 /* Handles: every wrong one is an error, never undefined behaviour, however often slots are reused.
  */
+#define _POSIX_C_SOURCE 200809L
+
+#include <pthread.h>
+
 #include "tests/capi/check.h"
 
 static void test_null_and_foreign(void) {
@@ -90,6 +94,50 @@ static void test_many(void) {
 }
 
 /* Handles of one tensor are released on their own. */
+/* ---- threads that create what another releases find the slots that are free */
+
+enum { kMakers = 2 };
+static pthread_barrier_t together;
+static dt_tensor *original, *made[kMakers];
+
+static void* make_aliases(void* place) {
+  dt_tensor** const own = place;
+  for (;;) {
+    pthread_barrier_wait(&together);
+    if (!original) return NULL;
+    if (dt_tensor_alias(original, own)) *own = NULL;
+    pthread_barrier_wait(&together);
+  }
+}
+
+static void test_other_threads_slots(void) {
+  const uintptr_t slot_bits = (1u << 28) - 1, slots_of_a_chunk = 4096;
+  pthread_t threads[kMakers];
+  uintptr_t last = 0;
+  dt_tensor* const keep = original = new_tensor(1);
+  const uintptr_t first = (uintptr_t)keep & slot_bits;
+  pthread_barrier_init(&together, NULL, kMakers + 1);
+  for (int i = 0; i < kMakers; ++i) pthread_create(&threads[i], NULL, make_aliases, &made[i]);
+  for (int round = 0; round < 30000; ++round) {
+    dt_tensor* own = NULL;
+    pthread_barrier_wait(&together);
+    OK(dt_tensor_alias(original, &own));
+    pthread_barrier_wait(&together);
+    for (int i = 0; i < kMakers; ++i) {
+      const uintptr_t slot = (uintptr_t)made[i] & slot_bits;
+      if (slot > last) last = slot;
+      dt_tensor_release(made[i]);
+    }
+    dt_tensor_release(own);
+  }
+  original = NULL;
+  pthread_barrier_wait(&together);
+  for (int i = 0; i < kMakers; ++i) pthread_join(threads[i], NULL);
+  pthread_barrier_destroy(&together);
+  dt_tensor_release(keep);
+  CHECK(last / slots_of_a_chunk == first / slots_of_a_chunk);
+}
+
 static void test_alias(void) {
   dt_tensor *a = new_tensor(4), *b = NULL;
   int32_t same = 0;
@@ -166,6 +214,7 @@ static void test_shape(void) {
 }
 
 int main(void) {
+  test_other_threads_slots(); /* first: what other tests use, and in which order, is seen in it */
   test_null_and_foreign();
   test_changed_bits();
   test_release();
