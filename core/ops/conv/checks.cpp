@@ -39,7 +39,8 @@ void check_settings(const ConvSettings& c) {
   DT_CHECK(c.groups > 0, kRuntimeError, "non-positive groups is not supported");
   DT_CHECK(!any_below(c.padding, 0), kRuntimeError, "negative padding is not supported");
   DT_CHECK(!any_below(c.stride, 1), kRuntimeError, "non-positive stride is not supported");
-  DT_CHECK(!any_below(c.dilation, 1), kRuntimeError, "non-positive dilation is not supported");
+  DT_CHECK(!any_below(c.dilation, 1), kRuntimeError,
+           "dilation should be greater than zero, but got ", c.dilation);
 }
 
 void check_groups(const Tensor& weight, int64_t groups) {
@@ -132,8 +133,9 @@ void check_conv_ranks(const char* op, int dims, const Tensor& input, const Tenso
            dims + 1, "D (unbatched) or ", dims + 2, "D (batched) input to ", op,
            ", but got input of size: ", input.sizes());
   DT_CHECK(weight.ndim() >= 3, kRuntimeError, "weight should have at least three dimensions");
-  DT_CHECK(weight.ndim() == dims + 2, kRuntimeError, "expected weight to be ", dims + 2,
-           "-dimensional, but got weight of size ", weight.sizes(), " instead");
+  DT_CHECK(weight.ndim() == dims + 2, kRuntimeError, "Expected ", weight.ndim(),
+           "-dimensional input for ", weight.ndim(), "-dimensional weight", weight.sizes(),
+           ", but got ", input.ndim(), "-dimensional input of size ", input.sizes(), " instead");
 }
 
 void check_conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvSettings& c) {

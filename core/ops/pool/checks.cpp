@@ -21,14 +21,20 @@ bool is_max_of_lines(const std::string& op) {
 
 void check_sizes(const char* op, const Tensor& input, const Tensor& x, const Dims& sizes) {
   const Dims& n = x.sizes();
-  bool has_elements = n[1] > 0, has_windows = true;
-  for (int d = 2; d < n.size(); ++d) {
-    has_elements &= n[d] > 0;
-    has_windows &= sizes[d] > 0;
+  int empty = 0;  // a dimension without elements
+  bool has_windows = true;
+  for (int d = n.size() - 1; d > 0; --d) {
+    if (n[d] == 0) empty = d;
+    if (d > 1) has_windows &= sizes[d] > 0;
   }
   DT_CHECK(
-      has_elements, kRuntimeError, "Expected ", n.size() - 1, "D or ", n.size(),
+      empty == 0 || n.size() == 5, kRuntimeError, "Expected ", n.size() - 1, "D or ", n.size(),
       "D (batch mode) tensor with optional 0 dim batch size for input, but got:", input.sizes());
+  DT_CHECK(empty == 0, kRuntimeError,
+           "Expected input's non-batch dimensions to have positive length, but input has a shape "
+           "of ",
+           input.sizes(), " and non-batch dimension ", empty - (n.size() - input.ndim()),
+           " has length zero!");
   DT_CHECK(has_windows || !is_max_of_lines(op), kRuntimeError,
            "Invalid computed output size: ", sizes[2]);
   DT_CHECK(has_windows, kRuntimeError, "Given input size: (", size_words(n),

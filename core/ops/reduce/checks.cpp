@@ -12,11 +12,12 @@ void check_accumulate_dtype(const Tensor& x, DType wish) {
            "Autograd not support dtype: ", type_word(wish));
 }
 
-void check_mean_dtype(DType dtype) {
-  DT_CHECK(is_floating(dtype), kRuntimeError,
-           "could not infer output dtype. Input dtype must be either a floating point or complex "
-           "dtype. Got: ",
-           type_word(dtype));
+void check_mean_dtype(DType input, DType wish) {
+  const bool is_wish = wish != DType::kDefault;
+  const DType dtype = is_wish ? wish : input;
+  DT_CHECK(is_floating(dtype), kRuntimeError, "could not infer output dtype. ",
+           is_wish ? "Optional" : "Input",
+           " dtype must be either a floating point or complex dtype. Got: ", type_word(dtype));
 }
 
 void check_scan(const Tensor& x, const char* name) {

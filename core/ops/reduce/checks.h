@@ -6,7 +6,7 @@
 namespace dt {
 
 void check_accumulate_dtype(const Tensor& x, DType wish);
-void check_mean_dtype(DType dtype);
+void check_mean_dtype(DType input, DType wish);
 void check_scan(const Tensor& x, const char* name);
 
 // Of nothing there is no extremum.

@@ -27,8 +27,8 @@ Tensor sum(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType 
 }
 
 Tensor mean(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType dtype) {
+  check_mean_dtype(input.dtype(), dtype);
   const DType out = dtype == DType::kDefault ? input.dtype() : dtype;
-  check_mean_dtype(out);
   const ReducedDims reduced(input, dim, keepdim);
   const Tensor y = run_reduction(op::mean, input, reduced, out, out);
   return record("MeanBackward0", y, {input},

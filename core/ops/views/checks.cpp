@@ -18,10 +18,10 @@ void check_shape(IntList shape, int64_t numel) {
                "' has too many elements");
     }
   }
-  DT_CHECK(!has_unknown || known != 0, kRuntimeError, "cannot reshape tensor of ", numel,
-           " elements into shape ", shape,
+  DT_CHECK(!has_unknown || known != 0 || numel != 0, kRuntimeError, "cannot reshape tensor of ",
+           numel, " elements into shape ", shape,
            " because the unspecified dimension size -1 can be any value and is ambiguous");
-  const bool fits = has_unknown ? numel % known == 0 : numel == known;
+  const bool fits = has_unknown && known != 0 ? numel % known == 0 : numel == known;
   DT_CHECK(fits, kRuntimeError, "shape '", shape, "' is invalid for input of size ", numel);
 }
 
@@ -51,7 +51,7 @@ void check_unflatten(const Tensor& input, int64_t dim, IntList sizes) {
     has_unknown |= size == -1;
     if (size != -1) (void)__builtin_mul_overflow(known, size, &known);  // which is then no size
   }
-  const bool fits = known == n || (has_unknown && (known == 0 || n % known == 0));
+  const bool fits = known == n || (has_unknown && (known == 0 ? n == 0 : n % known == 0));
   DT_CHECK(fits, kRuntimeError, "Provided sizes ", sizes, " don't multiply up to the size of dim ",
            d, " (", n, ") in the input tensor");
 }
@@ -134,7 +134,7 @@ void check_narrow(const Tensor& input, int64_t dim, int64_t start, int64_t lengt
 void check_as_strided(const Tensor& input, IntList size, IntList stride, int64_t start) {
   DT_CHECK(size.size() == stride.size(), kRuntimeError, "mismatch in length of strides and shape");
   DT_CHECK(start >= 0, kRuntimeError, "Tensor: invalid storage offset ", start);
-  int64_t last = start;
+  int64_t last = start, needed;
   bool fits = true;
   for (int64_t d = 0; d < size.size(); ++d) {
     DT_CHECK(stride[d] >= 0, kRuntimeError,
@@ -143,10 +143,14 @@ void check_as_strided(const Tensor& input, IntList size, IntList stride, int64_t
     fits &= !__builtin_mul_overflow(size[d] - 1, stride[d], &reach) &&
             !__builtin_add_overflow(last, reach, &last);
   }
-  const int64_t capacity = input.storage()->bytes() / input.item_bytes();
-  DT_CHECK(count_elements(size) == 0 || (fits && last < capacity), kRuntimeError,
+  fits &= !__builtin_add_overflow(last, 1, &needed) &&
+          !__builtin_mul_overflow(needed, input.item_bytes(), &needed);
+  if (!fits) needed = INT64_MAX;
+  const int64_t capacity = input.storage()->bytes();
+  DT_CHECK(count_elements(size) == 0 || (fits && needed <= capacity), kRuntimeError,
            "setStorage: sizes ", size, ", strides ", stride, ", storage offset ", start,
-           " are out of bounds for storage of ", capacity, " elements");
+           ", and itemsize ", input.item_bytes(), " requiring a storage size of ", needed,
+           " are out of bounds for storage of size ", capacity);
 }
 
 void check_diagonal_dims(bool same, int64_t dim1, int64_t dim2) {

@@ -36,15 +36,15 @@ pytestmark = pytest.mark.skipif(is_older(torch), reason="the samples are of anot
 def operators():
     from torch.testing._internal.common_methods_invocations import op_db
 
-    return [op for op in op_db if not LEFT_OUT.match(op.name) and not LEFT_OUT.match(_name(op))]
+    return [op for op in op_db if not LEFT_OUT.match(op.name) and not LEFT_OUT.match(name_of(op))]
 
 
-def _name(op) -> str:
+def name_of(op) -> str:
     return ".".join(filter(None, (op.name, op.variant_test_name)))
 
 
 def disagreement(op, ours, sample, dtype) -> str | None:
-    name, translated = _name(op), Translation()
+    name, translated = name_of(op), Translation()
     args, kwargs = translated((sample.input, *sample.args)), translated(sample.kwargs)
     theirs, their_error = outcome(op.op, sample.input, *sample.args, **sample.kwargs)
     mine, error = outcome(ours, *args, **kwargs)
@@ -103,7 +103,7 @@ def disagreements(part) -> list[str]:
         for op in operators()[part::PARTS]:
             ours = function_of(op)
             if ours is None:
-                found.append(f"{_name(op)} is missing")
+                found.append(f"{name_of(op)} is missing")
                 continue
             for dtype in SAMPLED & op.supported_dtypes("cpu"):
                 found += _of_samples(op, ours, dtype)
@@ -122,4 +122,4 @@ def _of_samples(op, ours, dtype):
         except Skip:
             continue
         if found:
-            yield f"{_name(op)} {dtype} {sample.summary()[:300]}: {found}"
+            yield f"{name_of(op)} {dtype} {sample.summary()[:300]}: {found}"

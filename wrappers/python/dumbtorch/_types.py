@@ -26,7 +26,7 @@ class Choice(dict):
         if not isinstance(value, str) and "reduction" not in self.name:
             raise TypeError(f"{self.name} must be str, not {type(value).__name__}")
         known = ", ".join(map(repr, self))
-        raise ValueError(f"{value!r} is not a valid value for {self.name}: expected one of {known}")
+        raise ValueError(f"{value} is not a valid value for {self.name}: expected one of {known}")
 
     def value(self, number: int) -> str:
         return self.names[number]
