@@ -56,7 +56,10 @@ def angle(input, *, out=None):
         return into(out, angle, input)
     kind = input.dtype if input.is_floating_point() else _ops.get_default_dtype()
     angles = _ops.mul(_ops.to(_ops.lt(input, 0), dtype=kind), math.pi)
-    return _ops.where(_ops.isnan(input), input, angles) if input.is_floating_point() else angles
+    if not input.is_floating_point():
+        return angles
+    no_slope = _ops.mul(_ops.sgn(input), 0)  # also where the number is NaN
+    return _ops.add(_ops.where(_ops.isnan(input), input.detach(), angles), no_slope)
 
 
 def adjoint(input):
