@@ -3185,7 +3185,7 @@ class CircularPad1d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input");
+    DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input (got ", dim(input), "D input)");
     return pad(input, padding, PaddingMode::kCircular);
   }
 
@@ -3204,7 +3204,7 @@ class CircularPad2d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    DT_CHECK((dim(input) == 3) || (dim(input) == 4), kValueError, "expected 3D or 4D input");
+    DT_CHECK((dim(input) == 3) || (dim(input) == 4), kValueError, "expected 3D or 4D input (got ", dim(input), "D input)");
     return pad(input, padding, PaddingMode::kCircular);
   }
 
@@ -3223,7 +3223,7 @@ class CircularPad3d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    DT_CHECK((dim(input) == 4) || (dim(input) == 5), kValueError, "expected 4D or 5D input");
+    DT_CHECK((dim(input) == 4) || (dim(input) == 5), kValueError, "expected 4D or 5D input (got ", dim(input), "D input)");
     return pad(input, padding, PaddingMode::kCircular);
   }
 

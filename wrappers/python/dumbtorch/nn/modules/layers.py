@@ -2901,7 +2901,7 @@ class CircularPad1d(_CircularPadNd):
     def _check_input_dim(self, input):
         """Refuses an input of other dimensions."""
         if not ((input.dim() == 2) or (input.dim() == 3)):
-            raise ValueError("expected 2D or 3D input")
+            raise ValueError(f"expected 2D or 3D input (got {input.dim()}D input)")
 
 
 class CircularPad2d(_CircularPadNd):
@@ -2919,7 +2919,7 @@ class CircularPad2d(_CircularPadNd):
     def _check_input_dim(self, input):
         """Refuses an input of other dimensions."""
         if not ((input.dim() == 3) or (input.dim() == 4)):
-            raise ValueError("expected 3D or 4D input")
+            raise ValueError(f"expected 3D or 4D input (got {input.dim()}D input)")
 
 
 class CircularPad3d(_CircularPadNd):
@@ -2937,7 +2937,7 @@ class CircularPad3d(_CircularPadNd):
     def _check_input_dim(self, input):
         """Refuses an input of other dimensions."""
         if not ((input.dim() == 4) or (input.dim() == 5)):
-            raise ValueError("expected 4D or 5D input")
+            raise ValueError(f"expected 4D or 5D input (got {input.dim()}D input)")
 
 
 class ReLU6(Hardtanh):
