@@ -50,6 +50,8 @@ ONCE = [
     "t.vmap(lambda x, y: F.conv1d(x, y, padding=1))(w.expand(3, 1, 5, 4), w.view(2, 5, 2) * s.view(3, 1, 1, 1))",
     "t.vmap(lambda x: F.max_pool2d(F.pad(x[None], (1, 1, 1, 1)), 2))(c)",
     "t.vmap(lambda x: F.scaled_dot_product_attention(x, x, x))(c)", "t.vmap(lambda x: x.clone().mul_(x).add_(1))(m)",
+    "t.vmap(lambda x: x.as_strided((2, 2), (1, 1), 1))(m)", "t.vmap(lambda x: x.t().as_strided((3,), (1,)))(c)",
+    "t.vmap(t.vmap(lambda x: t.as_strided_copy(x, (2,), (0,), 1)), 1)(c)",
     "t.vmap(lambda x: x.sin().t_() if x.ndim > 5 else x.sin().exp_())(m)",
     "t.vmap(lambda x: x.sum() if x.shape[0] > 3 and len(x) == 4 else x)(m)",
     "t.vmap(lambda d: {'a': d['x'] + d['y'], 'b': d['x']})({'x': m, 'y': m})['a']", "t.vmap(lambda x: (x, x))(m)[1]",
@@ -110,6 +112,14 @@ def test_arguments_are_not_written_twice():
     x = dt.zeros(3, 2)
     assert dt.vmap(lambda a: a.add_(1) * (1 if a.sum() > 1 else 2))(x).tolist() == [[1, 1]] * 3
     assert x.tolist() == [[1, 1]] * 3
+
+
+def test_strided_parts_of_each_entry():
+    x, src = dt.arange(18.0).reshape(2, 3, 3), dt.zeros(2, 2)
+    for start in (None, 0, 1):
+        got = dt.vmap(lambda a: dt.as_strided_scatter(a, src, (2, 2), (1, 2), start))(x)  # noqa: B023
+        for entry, row in zip(x, got, strict=True):
+            assert row.equal(dt.as_strided_scatter(entry.clone(), src, (2, 2), (1, 2), start or 0))
 
 
 def test_results_have_memory_of_their_own():

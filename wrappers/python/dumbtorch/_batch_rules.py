@@ -10,7 +10,7 @@ import functools
 import string
 
 from . import _ops
-from ._batching import EntryByEntry, Op, entry, listed, of_each, running, storage
+from ._batching import EntryByEntry, Op, entry, listed, of_each, running, storage, strides
 from ._types import bfloat16, float16, int32, int64
 
 
@@ -135,6 +135,21 @@ def _permute(op: Op):
         if x.ndim
         else _of_makers(op)
     )
+
+
+def _as_strided(op: Op):
+    """`storage_offset` is that of the first entry. The others lie behind it as the batch says."""
+    x = op["input"].value
+    return op.called(input=x, size=(op.size, *op["size"]), stride=(strides(x)[0], *op["stride"]))
+
+
+def _as_strided_scatter(op: Op):
+    start, x = op["storage_offset"], op["input"]
+    if start is None or not op.is_batch(x):
+        return op.for_each()
+    step = strides(x.value)[0]
+    places = [op.row(i) | {"storage_offset": start + i * step} for i in range(op.size)]
+    return op.stacked([op.function(**row) for row in places])
 
 
 def _index_select(op: Op):
@@ -456,6 +471,8 @@ _BY_RULE = {
     "scatter_add select slice softmax softmin sort split split_at split_sections split_with_sizes swapaxes swapdims "
     "topk transpose unbind unflatten unfold",
     _permute: "permute",
+    _as_strided: "as_strided",
+    _as_strided_scatter: "as_strided_scatter",
     _index_select: "index_select",
     _index: "index",
     functools.partial(_along, new=1): "unsqueeze",

@@ -110,7 +110,7 @@ class Op:
 
     def for_each(self, **changed):
         """The results of a call for each entry, stacked."""
-        return self._stacked([self.function(**self.row(i) | changed) for i in range(self.size)])
+        return self.stacked([self.function(**self.row(i) | changed) for i in range(self.size)])
 
     def row(self, i: int) -> dict:
         def one(x):
@@ -120,10 +120,10 @@ class Op:
 
         return {n: one(x) for n, x in self.arguments.items()}
 
-    def _stacked(self, rows: list):
+    def stacked(self, rows: list):
         first = rows[0]
         if isinstance(first, tuple):
-            parts = [self._stacked(list(part)) for part in zip(*rows, strict=True)]
+            parts = [self.stacked(list(part)) for part in zip(*rows, strict=True)]
             return type(first)(parts)
         return None if first is None else self.wrapped(_ops.stack(rows, 0))
 
