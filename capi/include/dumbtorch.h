@@ -337,10 +337,12 @@ DT_API void dt_hook_release(dt_hook *handle) DT_NOEXCEPT;
  * @param grad The gradient; to hooks of saved tensors, the tensor. */
 typedef dt_status (*dt_tensor_hook)(void *user_data, dt_tensor *grad, dt_tensor **out);
 
-/** The backward of a user's function: gives back one gradient per input, absent where there is none.
- * It must return: leaving it by longjmp, by an exception or by ending the thread is undefined.
+/** The backward of a user's function, or a hook on an operation: gives back one gradient per input,
+ * absent where there is none. It must return: leaving it by longjmp, by an exception or by ending
+ * the thread is undefined.
  * @param grads The gradient of each output; absent ones are zero.
- * @param saved The tensors that were saved, attached to the graph. */
+ * @param saved The tensors that were saved, attached to the graph; for hooks see
+ *   node_register_hook. */
 typedef dt_status (*dt_custom_backward)(void *user_data, dt_tensor *const *grads, int64_t grads_n,
     dt_tensor *const *saved, int64_t saved_n, dt_tensor_list **out);
 
@@ -3811,6 +3813,17 @@ DT_MUST_CHECK DT_API dt_status dt_tensor_register_hook(
  * @throws RuntimeError: the tensor needs no gradient, or is not a leaf. */
 DT_MUST_CHECK DT_API dt_status dt_tensor_register_post_accumulate_grad_hook(
     dt_tensor *input, dt_tensor_hook hook, void *hook_data, dt_drop hook_drop,
+    dt_hook **out) DT_NOEXCEPT;
+
+/** Has backward call a function each time that it goes through an operation. What adds to a leaf's
+ * gradient has outputs alone.
+ * @param self The operation.
+ * @param hook The function. Its first list has the gradients of the outputs, before the operation's
+ *   backward, or those of the inputs, after it, and then its second one has those of the outputs.
+ *   It gives back what takes the places of the first, or an empty list, which changes nothing.
+ * @param before Whether it is called before the backward. PyTorch's default: false. */
+DT_MUST_CHECK DT_API dt_status dt_node_register_hook(
+    dt_node *self, dt_custom_backward hook, void *hook_data, dt_drop hook_drop, int32_t before,
     dt_hook **out) DT_NOEXCEPT;
 
 /** Which backward runs on this thread, the innermost: for hooks.

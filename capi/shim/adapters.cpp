@@ -116,6 +116,10 @@ Hook register_hook(const Tensor& x, TensorHook hook) {
   return {add_hook(x, std::move(hook))};
 }
 
+Hook register_node_hook(const Ref<Node>& node, CustomBackward hook, bool before) {
+  return {add_node_hook(node, std::move(hook), before)};
+}
+
 Hook register_accumulate_hook(const Tensor& x, TensorHook hook) {
   return {add_accumulate_hook(x, std::move(hook))};
 }

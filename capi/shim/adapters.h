@@ -46,6 +46,7 @@ void backward(TensorList outputs, TensorList gradients, std::optional<bool> reta
 std::vector<Tensor> grad(TensorList outputs, TensorList inputs, TensorList gradients,
                          std::optional<bool> retain_graph, bool create_graph, bool allow_unused);
 Hook register_hook(const Tensor& x, TensorHook hook);
+Hook register_node_hook(const Ref<Node>& node, CustomBackward hook, bool before);
 Hook register_accumulate_hook(const Tensor& x, TensorHook hook);
 
 }  // namespace dt::capi

@@ -82,6 +82,20 @@ dt_status dt_tensor_register_post_accumulate_grad_hook(
   });
 }
 
+dt_status dt_node_register_hook(
+    dt_node *self, dt_custom_backward hook, void *hook_data, dt_drop hook_drop, int32_t before,
+    dt_hook **out) noexcept {
+  clear_all(out);
+  return guard("node_register_hook", [&] {
+    const UserData hook_owner(hook_data, hook_drop);
+    const Pin<dt_node> self_pin(self, "self"); auto& self_ = *self_pin;
+    const auto hook_ = wrap(hook, hook_owner, "hook");
+    const bool before_ = before != 0;
+    need(out, "out");
+    put(out, register_node_hook(self_, hook_, before_));
+  });
+}
+
 dt_status dt_autograd_current_backward(int64_t *out) noexcept {
   clear_all(out);
   return guard("autograd_current_backward", [&] {

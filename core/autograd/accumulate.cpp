@@ -26,7 +26,7 @@ void AccumulateGrad::backward(BackwardCall& call) {
 
 void AccumulateGrad::add(Tensor grad, bool create_graph) {
   const Tensor sum = slot_->accumulate(std::move(grad), strides_, create_graph);
-  if (HookList* const hooks = accumulated.get()) run_accumulate_hooks(*hooks, sum);
+  if (hooks.get()) run_accumulate_hooks(hooks, sum);
 }
 
 Ref<AccumulateGrad> accumulator_of(const Tensor& leaf) {

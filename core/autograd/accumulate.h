@@ -14,9 +14,6 @@ class AccumulateGrad final : public Node {
   void backward(BackwardCall& call) override;
   void release_saved() override {}
 
-  // Hooks that see the gradient that .grad has once another one was added.
-  Hooks accumulated;
-
   // Adds to .grad, and has them see it.
   void add(Tensor grad, bool create_graph);
 

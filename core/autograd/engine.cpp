@@ -16,12 +16,18 @@
 namespace dt {
 namespace {
 
+const OutputInfo& end_of(const Edge& edge) {
+  return edge.node->outputs[edge.index];
+}
+
 // One backward.
 class Run final : RunningBackward {
  public:
-  // With `targets`, only what these need runs, and their gradients are kept there; without (null),
-  // everything runs, down to the leaves.
-  Run(BackwardOptions options, Targets* targets) : options_(options), targets_(targets) {}
+  // With `targets`, only what these need runs; their gradients are kept there, or, where `adds`,
+  // added to the .grad of those that are leaves. Without (null), everything runs, down to the
+  // leaves.
+  Run(BackwardOptions options, Targets* targets, bool adds)
+      : options_(options), targets_(targets), adds_(adds) {}
 
   void until_done(TensorList outputs, TensorList grads) {
     start(outputs, grads);
@@ -55,6 +61,7 @@ class Run final : RunningBackward {
 
   const BackwardOptions options_;
   Targets* const targets_;
+  const bool adds_;
   BackwardStreams streams_;
   SmallList<Ref<Node>, 1> roots_;  // keep the graph, whatever hooks do to the outputs
   PendingNodes pending_;
@@ -65,7 +72,7 @@ void Run::step(Pending& p) {
   Node& node = *p.node;
   streams_.follow(node);
   HookList* const hooks = node.hooks.get();
-  const bool is_target = targets_ && targets_->contain(&node);
+  const bool is_target = targets_ && targets_->contain(&node) && !adds_;
   if (hooks || is_target) p.hold_seed();
   for (int i = 0; hooks && i < p.grads.size(); ++i) {
     if (p.grads[i].defined()) p.grads[i] = run_hooks(*hooks, i, p.grads[i]);
@@ -74,25 +81,40 @@ void Run::step(Pending& p) {
   call(p);
 }
 
-// Runs the node's backward and sends what it found along the edges.
+// Runs the node's backward and sends what it found along the edges. Where a gradient is added that
+// was asked for, only hooks are called, but the backward of a leaf's node, which adds it.
 void Run::call(Pending& p) {
   Node& node = *p.node;
   const int n = node.edges.size();
   SmallList<Tensor, 4> results(n);
   SmallList<bool, 4> wanted(n);
-  bool any_wanted = !targets_;  // a leaf's node wants its gradient, and has no edges
+  const bool is_end = !targets_ || (adds_ && targets_->contain(&node));
+  bool any_wanted = is_end && (!targets_ || n == 0);
   for (int i = 0; i < n; ++i) any_wanted |= wanted[i] = is_wanted(node.edges[i]);
-  if (!any_wanted) return;
+  if (!any_wanted && !is_end) return;
+  run_node_hooks(node.hooks, kBeforeNode, {p.grads.begin(), p.grads.size()}, {});
+  const bool has_after = has_hooks(node.hooks, kAfterNode);
+  std::vector<Tensor> arrived;
+  if (has_after) arrived.assign(p.grads.begin(), p.grads.end());
   BackwardCall b{
-      &node, p.grads.begin(), results.begin(), wanted.begin(), options_.create_graph, p.is_seed,
-      this};
-  {
+      &node,     p.grads.begin(),           results.begin(), wanted.begin(), options_.create_graph,
+      p.is_seed, has_after ? nullptr : this};  // hooks want to see each result by itself
+  if (any_wanted) {
     const OneAtATime guard(node);
     const ActivityScope activity(ActivityKind::kNode, node.name, !node.owns_name);
     node.backward(b);
     if (!options_.retain_graph) node.release_saved();
   }
   check_results(b);
+  if (has_after) {
+    for (int i = 0; i < n; ++i) {
+      if (!wanted[i] || !results[i].defined())
+        results[i] = Tensor();
+      else
+        results[i] = conform(std::move(results[i]), end_of(node.edges[i]));
+    }
+    run_node_hooks(node.hooks, kAfterNode, {results.begin(), n}, arrived);
+  }
   for (int i = 0; i < n; ++i) {
     if (wanted[i] && results[i].defined()) deliver(node.edges[i], std::move(results[i]));
   }
@@ -102,7 +124,7 @@ void Run::call(Pending& p) {
 void Run::deliver(const Edge& edge, Tensor grad) {
   Pending& p = pending_.at(edge.node.get());
   p.hold_seed();
-  grad = conform(std::move(grad), edge.node->outputs[edge.index]);
+  grad = conform(std::move(grad), end_of(edge));
   Tensor& sum = p.grads[edge.index];
   sum = sum.defined() ? add_gradients(std::move(sum), grad) : std::move(grad);
 }
@@ -131,7 +153,7 @@ void Run::start(TensorList outputs, TensorList grads) {
 void Run::show(const Edge& edge, const Tensor& grad) {
   const GradMode mode(options_.create_graph);
   HookList* const hooks = edge.node->hooks.get();
-  if (hooks) run_hooks(*hooks, edge.index, conform(grad, edge.node->outputs[edge.index]));
+  if (hooks) run_hooks(*hooks, edge.index, conform(grad, end_of(edge)));
 }
 
 }  // namespace
@@ -142,20 +164,14 @@ void run_backward(TensorList outputs, TensorList grads, TensorList inputs,
   std::optional<Targets> targets;
   if (!inputs.empty()) targets.emplace(inputs, outputs);
   for (const Tensor& x : inputs) x.retain_grad();  // also in later ones, if it is no leaf
-  Run run(options, targets ? &*targets : nullptr);
-  run.until_done(outputs, grads);
-  const GradMode mode(options.create_graph);
-  for (int64_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].is_leaf() || !targets->found(i).defined() || targets->repeats(i)) continue;
-    accumulator_of(inputs[i])->add(targets->take(i), options.create_graph);
-  }
+  Run(options, targets ? &*targets : nullptr, true).until_done(outputs, grads);
 }
 
 std::vector<Tensor> run_grad(TensorList outputs, TensorList inputs, TensorList grads,
                              BackwardOptions options, bool allow_unused) {
   check_outputs(outputs, grads);
   Targets targets(inputs, outputs);
-  Run(options, &targets).until_done(outputs, grads);
+  Run(options, &targets, false).until_done(outputs, grads);
   std::vector<Tensor> result;
   for (int64_t i = 0; i < inputs.size(); ++i) {
     check_used(i, allow_unused || targets.found(i).defined());

@@ -26,16 +26,30 @@ std::vector<HookEntry> copy_entries(HookList& list) {
   return list.entries;
 }
 
-std::weak_ptr<HookCell> insert_hook(HookList& list, int32_t output, GradHook hook, bool last) {
+std::vector<HookEntry> hooks_of(const Hooks& hooks, OtherHooks kind) {
+  std::vector<HookEntry> entries = copy_entries(*hooks.get());
+  const auto is_other = [kind](const HookEntry& e) { return e.output != kind; };
+  entries.erase(std::remove_if(entries.begin(), entries.end(), is_other), entries.end());
+  return entries;
+}
+
+template <class Hook>
+std::weak_ptr<HookCell> insert_hook(Node& node, int32_t output, Hook hook, bool last = false) {
   auto cell = std::make_shared<HookCell>();
-  cell->hook = std::make_shared<GradHook>(std::move(hook));
-  insert_entry(list, {output, last, cell});
+  cell->hook = std::make_shared<Hook>(std::move(hook));
+  insert_entry(node.hooks.make(), {output, last, cell});
   return cell;
 }
 
 std::weak_ptr<HookCell> insert_hook(const Tensor& x, GradHook hook, bool last) {
   const Edge edge = gradient_edge(x);
-  return insert_hook(edge.node->hooks.make(), edge.index, std::move(hook), last);
+  return insert_hook(*edge.node, edge.index, std::move(hook), last);
+}
+
+void check_replacement(const Tensor& next, const Tensor& grad) {
+  DT_CHECK(grad.defined(), kRuntimeError, "can't replace a None gradient with a non-None value");
+  DT_CHECK(next.sizes() == grad.sizes(), kRuntimeError, "hook has changed the size of value");
+  DT_CHECK(next.dtype() == grad.dtype(), kRuntimeError, "hook has changed the type of value");
 }
 
 }  // namespace
@@ -66,18 +80,26 @@ std::weak_ptr<HookCell> add_accumulate_hook(const Tensor& x, GradHook hook) {
            "cannot register a hook on a tensor that doesn't require gradient");
   DT_CHECK(x.is_leaf(), kRuntimeError,
            "post accumulate grad hooks cannot be registered on non-leaf tensors");
-  return insert_hook(accumulator_of(x)->accumulated.make(), 0, std::move(hook), false);
+  return insert_hook(*accumulator_of(x), kAccumulated, std::move(hook));
 }
 
-std::shared_ptr<GradHook> HookCell::get() {
+std::weak_ptr<HookCell> add_node_hook(const Ref<Node>& node, NodeHook hook, bool before) {
+  return insert_hook(*node, before ? kBeforeNode : kAfterNode, std::move(hook));
+}
+
+std::shared_ptr<void> HookCell::get() {
   Guard guard(lock);
   return hook;
 }
 
 void HookCell::remove() {
-  std::shared_ptr<GradHook> removed;  // user data is dropped outside the lock
+  std::shared_ptr<void> removed;  // user data is dropped outside the lock
   Guard guard(lock);
   removed.swap(hook);
+}
+
+void Hooks::clear() {
+  delete get();
 }
 
 HookList& Hooks::make() {
@@ -94,21 +116,43 @@ Tensor run_hooks(HookList& list, int32_t output, Tensor grad) {
   for (const bool last : {false, true}) {
     for (const HookEntry& entry : entries) {
       if (entry.output != output || entry.last != last) continue;
-      const std::shared_ptr<GradHook> hook = entry.cell->get();
+      const std::shared_ptr<void> hook = entry.cell->get();
       if (!hook) continue;
-      Tensor next = (*hook)(grad);
+      Tensor next = (*static_cast<GradHook*>(hook.get()))(grad);
       if (!next.defined()) continue;
-      DT_CHECK(next.sizes() == grad.sizes(), kRuntimeError, "hook has changed the size of value");
-      DT_CHECK(next.dtype() == grad.dtype(), kRuntimeError, "hook has changed the type of value");
+      check_replacement(next, grad);
       grad = next;
     }
   }
   return grad;
 }
 
-void run_accumulate_hooks(HookList& list, const Tensor& grad) {
-  for (const HookEntry& entry : copy_entries(list)) {
-    if (const std::shared_ptr<GradHook> hook = entry.cell->get()) (*hook)(grad);
+bool has_hooks(const Hooks& hooks, OtherHooks kind) {
+  return hooks.get() && !hooks_of(hooks, kind).empty();
+}
+
+void run_node_hooks(const Hooks& hooks, OtherHooks kind, Span<Tensor> grads, TensorList arrived) {
+  if (!hooks.get()) return;
+  for (const HookEntry& entry : hooks_of(hooks, kind)) {
+    const std::shared_ptr<void> hook = entry.cell->get();
+    if (!hook) continue;
+    const TensorList seen(grads.begin(), grads.size());
+    const std::vector<Tensor> next = (*static_cast<NodeHook*>(hook.get()))(seen, arrived);
+    if (next.empty()) continue;
+    const auto n = static_cast<int64_t>(next.size());
+    DT_CHECK(n == grads.size(), kRuntimeError,
+             "hook has returned an incorrect number of values (got ", n, ", but expected ",
+             grads.size(), ")");
+    for (int64_t i = 0; i < n; ++i) {
+      if (next[i].defined()) check_replacement(next[i], grads[i]);
+      grads[i] = next[i];
+    }
+  }
+}
+
+void run_accumulate_hooks(const Hooks& hooks, const Tensor& grad) {
+  for (const HookEntry& entry : hooks_of(hooks, kAccumulated)) {
+    if (const auto hook = entry.cell->get()) (*static_cast<GradHook*>(hook.get()))(grad);
   }
 }
 

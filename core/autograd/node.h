@@ -71,7 +71,7 @@ class Node : public RefCounted, public Pooled {
   uint64_t seq = 0;  // larger than those that the edges lead to; 0: a leaf has none
   SmallList<Edge, 3> edges;
   SmallList<OutputInfo, 1> outputs;
-  Hooks hooks;                       // on the gradients of the outputs
+  Hooks hooks;                       // on the gradients on their way through it
   std::atomic<bool> running{false};  // one backward at a time goes through a node
   const bool owns_name;              // it ends with the node; others last
 

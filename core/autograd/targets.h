@@ -24,8 +24,6 @@ class Targets {
   // The gradient of input i; undefined: none arrived.
   const Tensor& found(int64_t i) const { return targets_[i].grad; }
   Tensor take(int64_t i);
-  // Whether input i, a leaf, is in the list before.
-  bool repeats(int64_t i) { return places_.find(targets_[i].edge.node.get()) != i; }
 
  private:
   struct Target {
@@ -36,7 +34,7 @@ class Targets {
 
   std::vector<Target> targets_;  // one for each input
   PointerMap needed_;            // nodes that a target lies at or behind
-  PointerMap places_;            // node of a target -> the first such target
+  PointerMap places_;            // node of a target
 };
 
 // The nodes that edges lead to from any of these, and these themselves; null ones count for

@@ -13,7 +13,8 @@ namespace dt {
 // Called with a tensor's gradient, say; may give back another one that takes its place.
 using TensorHook = std::function<Tensor(const Tensor&)>;
 
-// The backward of a user's function: gives back one gradient per input, absent where there is none.
+// The backward of a user's function, or a hook on an operation: gives back one gradient per input,
+// absent where there is none.
 using CustomBackward = std::function<std::vector<Tensor>(TensorList, TensorList)>;
 
 // A function of tensors, which gives the same for the same inputs.

@@ -404,6 +404,60 @@ static void test_after_accumulation(void) {
   dt_hook_release(first);
 }
 
+/* Of an operation with one output and one input: before it arrived_n is 0. */
+static dt_status double_all(void* user_data, dt_tensor* const* grads, int64_t grads_n,
+                            dt_tensor* const* arrived, int64_t arrived_n, dt_tensor_list** out) {
+  probe* p = user_data;
+  dt_tensor* twice = NULL;
+  dt_status status;
+  (void)arrived;
+  ++p->calls;
+  CHECK(grads_n == 1 && (p->fail == 9 || arrived_n == (p->fail == 8)));
+  if (p->fail == 8) return dt_tensor_list_new(NULL, 0, out); /* changes nothing */
+  status = dt_mul(grads[0], NULL, DT_SCALAR_KIND_INT, 2, 0, &twice);
+  if (!status && p->fail == 9) {
+    dt_tensor* const several[] = {twice, twice};
+    status = dt_tensor_list_new(several, 2, out);
+  } else if (!status) {
+    status = dt_tensor_list_new(&twice, 1, out);
+  }
+  dt_tensor_release(twice);
+  return status;
+}
+
+static void test_hooks_of_operations(void) {
+  const int64_t two = 2;
+  dt_tensor *x = NULL, *y = NULL, *s = NULL, *g = NULL;
+  dt_node* node = NULL;
+  dt_hook *before = NULL, *after = NULL, *wrong = NULL;
+  probe first = {0, 0, 0}, second = {0, 0, 8}, third = {0, 0, 9};
+  float values[2];
+  OK(dt_ones(&two, 1, DT_DTYPE_FLOAT32, 0, 0, 1, &x));
+  OK(dt_neg(x, &y));
+  OK(dt_tensor_node(y, &node));
+  OK(dt_node_register_hook(node, double_all, &first, drop_probe, 1, &before));
+  OK(dt_node_register_hook(node, double_all, &second, drop_probe, 0, &after));
+  OK(dt_sum(y, NULL, 0, 0, 0, &s));
+  OK(dt_tensor_backward(s, NULL, (int32_t[]){1}, 0, NULL, 0));
+  OK(dt_tensor_grad(x, &g));
+  OK(dt_tensor_read(g, values, sizeof values));
+  CHECK(first.calls == 1 && second.calls == 1 && values[1] == -2);
+  OK(dt_hook_remove(before));
+  CHECK(first.drops == 1 && second.drops == 0);
+  OK(dt_node_register_hook(node, double_all, &third, drop_probe, 1, &wrong));
+  FAILS(RUNTIME_ERROR, dt_tensor_backward(s, NULL, NULL, 0, NULL, 0));
+  CHECK(strstr(dt_error_message(), "incorrect number of values (got 2, but expected 1)"));
+  dt_node_release(node);
+  dt_hook_release(before);
+  dt_hook_release(after);
+  dt_hook_release(wrong);
+  dt_tensor_release(g);
+  dt_tensor_release(s);
+  dt_tensor_release(y);
+  CHECK(second.drops == 1 && third.drops == 1);
+  dt_tensor_release(x);
+}
+
 /* A function that is absent still hands over its user data. */
 static void test_absent_progress(void) {
   const char* name = "x";
@@ -454,6 +508,7 @@ int main(void) {
   test_dlpack_that_lies();
   test_numbers_of_the_cpu();
   test_after_accumulation();
+  test_hooks_of_operations();
   test_progress();
   test_cancelled();
   test_absent_progress();

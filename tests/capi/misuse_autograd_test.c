@@ -91,6 +91,15 @@ static void test_tensor_register_post_accumulate_grad_hook(void) {
   EXPECT(TYPE_ERROR, "tensor_register_post_accumulate_grad_hook", dt_tensor_register_post_accumulate_grad_hook(good.tensor, called_tensor_hook, &good.drops, count_drop, NULL));
 }
 
+static void test_node_register_hook(void) {
+  EXPECT(HANDLE, "node_register_hook", dt_node_register_hook((dt_node *)bad.released, called_custom_backward, &good.drops, count_drop, 1, (dt_hook **)&out.pointer[0]));
+  EXPECT(HANDLE, "node_register_hook", dt_node_register_hook((dt_node *)bad.garbage, called_custom_backward, &good.drops, count_drop, 1, (dt_hook **)&out.pointer[0]));
+  EXPECT(HANDLE, "node_register_hook", dt_node_register_hook((dt_node *)good.tensor, called_custom_backward, &good.drops, count_drop, 1, (dt_hook **)&out.pointer[0]));
+  EXPECT(HANDLE, "node_register_hook", dt_node_register_hook(NULL, called_custom_backward, &good.drops, count_drop, 1, (dt_hook **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "node_register_hook", dt_node_register_hook(good.node, NULL, &good.drops, count_drop, 1, (dt_hook **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "node_register_hook", dt_node_register_hook(good.node, called_custom_backward, &good.drops, count_drop, 1, NULL));
+}
+
 static void test_autograd_current_backward(void) {
   EXPECT(TYPE_ERROR, "autograd_current_backward", dt_autograd_current_backward(NULL));
 }
@@ -176,6 +185,7 @@ int main(void) {
   test_autograd_grad();
   test_tensor_register_hook();
   test_tensor_register_post_accumulate_grad_hook();
+  test_node_register_hook();
   test_autograd_current_backward();
   test_autograd_is_reached();
   test_autograd_has_targets();

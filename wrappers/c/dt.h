@@ -4880,6 +4880,28 @@ static inline dt_hook *T_register_post_accumulate_grad_hook(dt_tensor *input, T_
   return T_own_hook_(result);
 }
 
+/** T_node_register_hook(self: node, hook: callback, .before: bool = false)
+ * Has backward call a function each time that it goes through an operation. What adds to a
+ * leaf's gradient has outputs alone. */
+typedef struct {
+  int before;
+} T_node_register_hook_options;
+static inline T_node_register_hook_options T_node_register_hook_defaults(void) {
+  T_node_register_hook_options options = {0};
+  return options;
+}
+static inline dt_hook *T_do_node_register_hook(
+    dt_node *self, T_CustomBackward hook, const T_node_register_hook_options *options) {
+  dt_hook *result = NULL;
+  if (T_stopped_()) { if (hook.drop) hook.drop(hook.user_data); return result; }
+  T_check(dt_node_register_hook(self, hook.fn, hook.user_data, hook.drop, options->before, &result));
+  return T_own_hook_(result);
+}
+#define T_node_register_hook(...) T_node_register_hook_with_(__VA_ARGS__, )
+#define T_node_register_hook_with_(self, hook, ...) \
+  T_OPTIONS_(node_register_hook, \
+    T_do_node_register_hook(self, hook, &T_node_register_hook_o), __VA_ARGS__)
+
 /** T_autograd_current_backward()
  * Which backward runs on this thread, the innermost: for hooks. Its number, which no other
  * backward has; 0 if none runs. */

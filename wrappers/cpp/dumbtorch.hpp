@@ -262,7 +262,8 @@ struct MemoryStatsResult;
 
 // Called with a tensor's gradient, say; may give back another one that takes its place.
 using TensorHook = std::function<Tensor(const Tensor& grad)>;
-// The backward of a user's function: gives back one gradient per input, absent where there is none.
+// The backward of a user's function, or a hook on an operation: gives back one gradient per input,
+// absent where there is none.
 using CustomBackward = std::function<std::vector<Tensor>(const std::vector<Tensor>& grads, const std::vector<Tensor>& saved)>;
 // A function of tensors, which gives the same for the same inputs.
 using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
@@ -1723,6 +1724,9 @@ class Profiler : public detail::Shared<dt_profiler, dt_profiler_release> {
 class Node : public detail::Shared<dt_node, dt_node_release> {
  public:
   using Shared::Shared;
+  // Has backward call a function each time that it goes through an operation. What adds to a leaf's
+  // gradient has outputs alone.
+  Hook register_hook(CustomBackward hook, bool before = false) const;
   // The operation's name. "MulBackward0"; of what adds to a leaf's gradient
   // "torch::autograd::AccumulateGrad".
   std::string name() const;
@@ -3749,6 +3753,15 @@ inline Hook Tensor::register_post_accumulate_grad_hook(TensorHook hook) const {
   detail::check(dt_tensor_register_post_accumulate_grad_hook(
     handle(), hook_given ? detail::call_tensor_hook : nullptr, detail::box(std::move(hook)),
     detail::drop<TensorHook>, &out));
+  return dumbtorch::Hook(out);
+}
+
+inline Hook Node::register_hook(CustomBackward hook, bool before) const {
+  const bool hook_given = static_cast<bool>(hook);
+  dt_hook* out = nullptr;
+  detail::check(dt_node_register_hook(
+    handle(), hook_given ? detail::call_custom_backward : nullptr, detail::box(std::move(hook)),
+    detail::drop<CustomBackward>, before, &out));
   return dumbtorch::Hook(out);
 }
 

@@ -298,8 +298,8 @@ type Hook struct{ object }
 // TensorHook: Called with a tensor's gradient, say; may give back another one that takes its place.
 type TensorHook func(grad *Tensor) (*Tensor, error)
 
-// CustomBackward: The backward of a user's function: gives back one gradient per input, absent
-// where there is none.
+// CustomBackward: The backward of a user's function, or a hook on an operation: gives back one
+// gradient per input, absent where there is none.
 type CustomBackward func(grads []*Tensor, saved []*Tensor) ([]*Tensor, error)
 
 // TensorFunction: A function of tensors, which gives the same for the same inputs.
@@ -3620,24 +3620,38 @@ func (x *Tensor) RegisterPostAccumulateGradHook(hook TensorHook) (out *Hook, err
 	return
 }
 
+// NodeRegisterHookOptions are the optional arguments.
+type NodeRegisterHookOptions struct {
+	// Whether it is called before the backward.
+	Before bool
+}
+
+// RegisterHook: Has backward call a function each time that it goes through an operation. What adds
+// to a leaf's gradient has outputs alone.
+func (x *Node) RegisterHook(hook CustomBackward, options ...NodeRegisterHookOptions) (out *Hook, err error) {
+	o := last(options)
+	err = run(178, []any{x, hook, o.Before}, &out)
+	return
+}
+
 // AutogradCurrentBackward: Which backward runs on this thread, the innermost: for hooks. Its
 // number, which no other backward has; 0 if none runs.
 func AutogradCurrentBackward() (out int, err error) {
-	err = run(178, []any{}, &out)
+	err = run(179, []any{}, &out)
 	return
 }
 
 // AutogradIsReached: Whether the backward that runs on this thread, the innermost, comes to the
 // operation or has come to it.
 func AutogradIsReached(node int) (out bool, err error) {
-	err = run(179, []any{node}, &out)
+	err = run(180, []any{node}, &out)
 	return
 }
 
 // AutogradHasTargets: Whether the backward that runs on this thread, or one around it, was asked
 // for the gradients of some tensors alone: by autograd_grad, or with inputs.
 func AutogradHasTargets() (out bool, err error) {
-	err = run(180, []any{}, &out)
+	err = run(181, []any{}, &out)
 	return
 }
 
@@ -3645,18 +3659,18 @@ func AutogradHasTargets() (out bool, err error) {
 // than the tensors themselves: copies on another device, or rounded ones. By-products, such as the
 // indices of a maximum, stay as they are. The last pair of functions is in force.
 func AutogradPushSavedTensorsHooks(pack TensorHook, unpack TensorHook) error {
-	return run(181, []any{pack, unpack})
+	return run(182, []any{pack, unpack})
 }
 
 // AutogradPopSavedTensorsHooks: Takes the last pair of hooks of saved tensors off. What they have
 // kept is still unpacked with them.
 func AutogradPopSavedTensorsHooks() error {
-	return run(182, []any{})
+	return run(183, []any{})
 }
 
 // Remove: Takes a hook off; a second time does nothing.
 func (x *Hook) Remove() error {
-	return run(183, []any{x})
+	return run(184, []any{x})
 }
 
 // CustomFunctionOptions are the optional arguments.
@@ -3670,7 +3684,7 @@ type CustomFunctionOptions struct {
 // The outputs as part of the graph.
 func CustomFunction(name string, inputs []*Tensor, outputs []*Tensor, saved []*Tensor, backward CustomBackward, options ...CustomFunctionOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(184, []any{name, inputs, outputs, saved, backward, o.Dirty}, &out)
+	err = run(185, []any{name, inputs, outputs, saved, backward, o.Dirty}, &out)
 	return
 }
 
@@ -3701,7 +3715,7 @@ type GradcheckOptions struct {
 // raise_exception.
 func Gradcheck(func_ TensorFunction, inputs []*Tensor, options ...GradcheckOptions) (out bool, err error) {
 	o := last(options)
-	err = run(185, []any{func_, inputs, o.Eps, o.Atol, o.Rtol, o.NondetTol, o.RaiseException}, &out)
+	err = run(186, []any{func_, inputs, o.Eps, o.Atol, o.Rtol, o.NondetTol, o.RaiseException}, &out)
 	return
 }
 
@@ -3733,7 +3747,7 @@ type GradgradcheckOptions struct {
 // torch.autograd.gradgradcheck. Whether all are right; false only without raise_exception.
 func Gradgradcheck(func_ TensorFunction, inputs []*Tensor, options ...GradgradcheckOptions) (out bool, err error) {
 	o := last(options)
-	err = run(186, []any{func_, inputs, o.GradOutputs, o.Eps, o.Atol, o.Rtol, o.GenNonContigGradOutputs, o.NondetTol, o.RaiseException}, &out)
+	err = run(187, []any{func_, inputs, o.GradOutputs, o.Eps, o.Atol, o.Rtol, o.GenNonContigGradOutputs, o.NondetTol, o.RaiseException}, &out)
 	return
 }
 
@@ -3760,7 +3774,7 @@ type Conv1dOptions struct {
 // stride + 1, rounded down.
 func Conv1d(input *Tensor, weight *Tensor, options ...Conv1dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(187, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
+	err = run(188, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
 	return
 }
 
@@ -3786,7 +3800,7 @@ type Conv1dPaddingOptions struct {
 // Conv1dPadding: conv1d with a padding by name. Python calls it by conv1d(..., padding="same").
 func Conv1dPadding(input *Tensor, weight *Tensor, options ...Conv1dPaddingOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(188, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
+	err = run(189, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
 	return
 }
 
@@ -3817,7 +3831,7 @@ type ConvTranspose1dOptions struct {
 // - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
 func ConvTranspose1d(input *Tensor, weight *Tensor, options ...ConvTranspose1dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(189, []any{input, weight, o.Bias, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Dilation}, &out)
+	err = run(190, []any{input, weight, o.Bias, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Dilation}, &out)
 	return
 }
 
@@ -3844,7 +3858,7 @@ type Conv2dOptions struct {
 // - 1) - 1) / stride + 1, rounded down. Channels-last in gives channels-last out.
 func Conv2d(input *Tensor, weight *Tensor, options ...Conv2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(190, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
+	err = run(191, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
 	return
 }
 
@@ -3870,7 +3884,7 @@ type Conv2dPaddingOptions struct {
 // Conv2dPadding: conv2d with a padding by name. Python calls it by conv2d(..., padding="same").
 func Conv2dPadding(input *Tensor, weight *Tensor, options ...Conv2dPaddingOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(191, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
+	err = run(192, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
 	return
 }
 
@@ -3901,7 +3915,7 @@ type ConvTranspose2dOptions struct {
 // and width are (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
 func ConvTranspose2d(input *Tensor, weight *Tensor, options ...ConvTranspose2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(192, []any{input, weight, o.Bias, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Dilation}, &out)
+	err = run(193, []any{input, weight, o.Bias, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Dilation}, &out)
 	return
 }
 
@@ -3928,7 +3942,7 @@ type Conv3dOptions struct {
 // dilation * (kernel - 1) - 1) / stride + 1, rounded down.
 func Conv3d(input *Tensor, weight *Tensor, options ...Conv3dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(193, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
+	err = run(194, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
 	return
 }
 
@@ -3954,7 +3968,7 @@ type Conv3dPaddingOptions struct {
 // Conv3dPadding: conv3d with a padding by name. Python calls it by conv3d(..., padding="same").
 func Conv3dPadding(input *Tensor, weight *Tensor, options ...Conv3dPaddingOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(194, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
+	err = run(195, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
 	return
 }
 
@@ -3986,7 +4000,7 @@ type ConvTranspose3dOptions struct {
 // output_padding + 1.
 func ConvTranspose3d(input *Tensor, weight *Tensor, options ...ConvTranspose3dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(195, []any{input, weight, o.Bias, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Dilation}, &out)
+	err = run(196, []any{input, weight, o.Bias, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Dilation}, &out)
 	return
 }
 
@@ -4008,7 +4022,7 @@ type EmptyOptions struct {
 // Empty: A tensor with arbitrary contents.
 func Empty(size []int, options ...EmptyOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(196, []any{size, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	err = run(197, []any{size, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
 	return
 }
 
@@ -4027,7 +4041,7 @@ type EmptyStridedOptions struct {
 // EmptyStrided: A tensor with given strides and arbitrary contents.
 func EmptyStrided(size []int, stride []int, options ...EmptyStridedOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(197, []any{size, stride, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(198, []any{size, stride, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -4047,7 +4061,7 @@ type NewEmptyStridedOptions struct {
 // device.
 func (x *Tensor) NewEmptyStrided(size []int, stride []int, options ...NewEmptyStridedOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(198, []any{x, size, stride, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(199, []any{x, size, stride, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -4066,7 +4080,7 @@ type ZerosOptions struct {
 // Zeros: A tensor filled with 0.
 func Zeros(size []int, options ...ZerosOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(199, []any{size, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(200, []any{size, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -4085,7 +4099,7 @@ type OnesOptions struct {
 // Ones: A tensor filled with 1.
 func Ones(size []int, options ...OnesOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(200, []any{size, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(201, []any{size, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -4104,7 +4118,7 @@ type FullOptions struct {
 // Full: A tensor filled with one number.
 func Full(size []int, fillValue any, options ...FullOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(201, []any{size, fillValue, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(202, []any{size, fillValue, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -4126,7 +4140,7 @@ type ArangeOptions struct {
 // Arange: The values start, start + step, ... before end, 1-d.
 func Arange(start any, end any, options ...ArangeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(202, []any{start, end, o.Step, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(203, []any{start, end, o.Step, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -4145,7 +4159,7 @@ type LinspaceOptions struct {
 // Linspace: Evenly spaced values from start to end, both included, 1-d.
 func Linspace(start any, end any, steps int, options ...LinspaceOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(203, []any{start, end, steps, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(204, []any{start, end, steps, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -4167,7 +4181,7 @@ type LogspaceOptions struct {
 // Logspace: Powers of base whose exponents are evenly spaced from start to end, 1-d.
 func Logspace(start any, end any, steps int, options ...LogspaceOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(204, []any{start, end, steps, o.Base, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(205, []any{start, end, steps, o.Base, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -4189,7 +4203,7 @@ type EyeOptions struct {
 // Eye: A matrix with ones on the diagonal and zeros elsewhere.
 func Eye(n int, options ...EyeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(205, []any{n, o.M, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(206, []any{n, o.M, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -4208,7 +4222,7 @@ type ScalarTensorOptions struct {
 // ScalarTensor: A 0-d tensor with one number.
 func ScalarTensor(s any, options ...ScalarTensorOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(206, []any{s, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(207, []any{s, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -4230,7 +4244,7 @@ type EmptyLikeOptions struct {
 // EmptyLike: A tensor of the input's shape with arbitrary contents.
 func EmptyLike(input *Tensor, options ...EmptyLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(207, []any{input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	err = run(208, []any{input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
 	return
 }
 
@@ -4252,7 +4266,7 @@ type ZerosLikeOptions struct {
 // ZerosLike: A tensor of the input's shape filled with 0.
 func ZerosLike(input *Tensor, options ...ZerosLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(208, []any{input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	err = run(209, []any{input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
 	return
 }
 
@@ -4274,7 +4288,7 @@ type OnesLikeOptions struct {
 // OnesLike: A tensor of the input's shape filled with 1.
 func OnesLike(input *Tensor, options ...OnesLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(209, []any{input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	err = run(210, []any{input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
 	return
 }
 
@@ -4296,7 +4310,7 @@ type FullLikeOptions struct {
 // FullLike: A tensor of the input's shape filled with one number.
 func FullLike(input *Tensor, fillValue any, options ...FullLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(210, []any{input, fillValue, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	err = run(211, []any{input, fillValue, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
 	return
 }
 
@@ -4315,7 +4329,7 @@ type NewEmptyOptions struct {
 // NewEmpty: A tensor with arbitrary contents, of this tensor's dtype and device.
 func (x *Tensor) NewEmpty(size []int, options ...NewEmptyOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(211, []any{x, size, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(212, []any{x, size, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -4334,7 +4348,7 @@ type NewZerosOptions struct {
 // NewZeros: A tensor filled with 0, of this tensor's dtype and device.
 func (x *Tensor) NewZeros(size []int, options ...NewZerosOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(212, []any{x, size, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(213, []any{x, size, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -4353,7 +4367,7 @@ type NewOnesOptions struct {
 // NewOnes: A tensor filled with 1, of this tensor's dtype and device.
 func (x *Tensor) NewOnes(size []int, options ...NewOnesOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(213, []any{x, size, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(214, []any{x, size, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -4372,7 +4386,7 @@ type NewFullOptions struct {
 // NewFull: A tensor filled with one number, of this tensor's dtype and device.
 func (x *Tensor) NewFull(size []int, fillValue any, options ...NewFullOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(214, []any{x, size, fillValue, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(215, []any{x, size, fillValue, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -4394,7 +4408,7 @@ type FromNumbersOptions struct {
 // FromNumbers: A tensor with the given numbers.
 func FromNumbers(data []float64, options ...FromNumbersOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(215, []any{data, o.Size, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(216, []any{data, o.Size, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -4410,7 +4424,7 @@ type FromBoolsOptions struct {
 // FromBools: A bool tensor with the given truth values.
 func FromBools(data []bool, options ...FromBoolsOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(216, []any{data, o.Size, o.Device}, &out)
+	err = run(217, []any{data, o.Size, o.Device}, &out)
 	return
 }
 
@@ -4432,21 +4446,21 @@ type FromIntsOptions struct {
 // FromInts: Tensor of the given integers. torch.tensor of other languages.
 func FromInts(data []int, options ...FromIntsOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(217, []any{data, o.Size, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(218, []any{data, o.Size, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
 // ToInts: A tensor's elements as integers. For many, dt_tensor_read is faster. All elements, row-
 // major, rounded towards zero.
 func ToInts(input *Tensor) (out []int, err error) {
-	err = run(218, []any{input}, &out)
+	err = run(219, []any{input}, &out)
 	return
 }
 
 // ToNumbers: A tensor's elements as real numbers. For many, dt_tensor_read is faster. All elements,
 // row-major.
 func ToNumbers(input *Tensor) (out []float64, err error) {
-	err = run(219, []any{input}, &out)
+	err = run(220, []any{input}, &out)
 	return
 }
 
@@ -4459,7 +4473,7 @@ type CloneOptions struct {
 // Clone: A differentiable copy.
 func (x *Tensor) Clone(options ...CloneOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(220, []any{x, o.MemoryFormat}, &out)
+	err = run(221, []any{x, o.MemoryFormat}, &out)
 	return
 }
 
@@ -4484,7 +4498,7 @@ type ToOptions struct {
 // To: The tensor with another dtype or device; itself if nothing changes and copy is false.
 func (x *Tensor) To(options ...ToOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(221, []any{x, o.Device, o.Dtype, o.NonBlocking, o.Copy, o.MemoryFormat}, &out)
+	err = run(222, []any{x, o.Device, o.Dtype, o.NonBlocking, o.Copy, o.MemoryFormat}, &out)
 	return
 }
 
@@ -4497,7 +4511,7 @@ type CpuOptions struct {
 // Cpu: The tensor on the CPU; itself if it is there.
 func (x *Tensor) Cpu(options ...CpuOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(222, []any{x, o.MemoryFormat}, &out)
+	err = run(223, []any{x, o.MemoryFormat}, &out)
 	return
 }
 
@@ -4516,7 +4530,7 @@ type CudaOptions struct {
 // Cuda: The tensor on a CUDA device; itself if it is there.
 func (x *Tensor) Cuda(options ...CudaOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(223, []any{x, o.Device, o.NonBlocking, o.MemoryFormat}, &out)
+	err = run(224, []any{x, o.Device, o.NonBlocking, o.MemoryFormat}, &out)
 	return
 }
 
@@ -4529,7 +4543,7 @@ type ContiguousOptions struct {
 // Contiguous: The tensor if it lies densely in memory in that order, else a copy that does.
 func (x *Tensor) Contiguous(options ...ContiguousOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(224, []any{x, o.MemoryFormat}, &out)
+	err = run(225, []any{x, o.MemoryFormat}, &out)
 	return
 }
 
@@ -4542,28 +4556,28 @@ type Copy_Options struct {
 // Copy_: Copies src into the tensor.
 func (x *Tensor) Copy_(src *Tensor, options ...Copy_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(225, []any{x, src, o.NonBlocking})
+	return x, run(226, []any{x, src, o.NonBlocking})
 }
 
 // Fill_: Fills the tensor with one number.
 func (x *Tensor) Fill_(value any) (*Tensor, error) {
-	return x, run(226, []any{x, value})
+	return x, run(227, []any{x, value})
 }
 
 // Zero_: Fills the tensor with 0.
 func (x *Tensor) Zero_() (*Tensor, error) {
-	return x, run(227, []any{x})
+	return x, run(228, []any{x})
 }
 
 // DatasetNew: A dataset whose item i is row i of each tensor.
 func DatasetNew(tensors []*Tensor) (out *Dataset, err error) {
-	err = run(228, []any{tensors}, &out)
+	err = run(229, []any{tensors}, &out)
 	return
 }
 
 // Len: How many items there are.
 func (x *Dataset) Len() (out int, err error) {
-	err = run(229, []any{x}, &out)
+	err = run(230, []any{x}, &out)
 	return
 }
 
@@ -4591,31 +4605,31 @@ type DataLoaderNewOptions struct {
 // DataLoaderNew: A loader of batches, as torch.utils.data.DataLoader over a TensorDataset.
 func DataLoaderNew(dataset *Dataset, options ...DataLoaderNewOptions) (out *DataLoader, err error) {
 	o := last(options)
-	err = run(230, []any{dataset, o.BatchSize, o.Shuffle, o.DropLast, o.NumWorkers, o.PrefetchFactor, o.Generator}, &out)
+	err = run(231, []any{dataset, o.BatchSize, o.Shuffle, o.DropLast, o.NumWorkers, o.PrefetchFactor, o.Generator}, &out)
 	return
 }
 
 // Len: How many batches an epoch has.
 func (x *DataLoader) Len() (out int, err error) {
-	err = run(231, []any{x}, &out)
+	err = run(232, []any{x}, &out)
 	return
 }
 
 // Start: Begins a new epoch, in a new order if the loader shuffles.
 func (x *DataLoader) Start() error {
-	return run(232, []any{x})
+	return run(233, []any{x})
 }
 
 // Next: The next batch. Begins an epoch if none has begun. One tensor per field of the dataset; an
 // empty list after the last batch.
 func (x *DataLoader) Next() (out []*Tensor, err error) {
-	err = run(233, []any{x}, &out)
+	err = run(234, []any{x}, &out)
 	return
 }
 
 // ReadIdx: Reads a file in the IDX format of MNIST: uint8, int8, int16, int32, float32 or float64.
 func ReadIdx(path string) (out *Tensor, err error) {
-	err = run(234, []any{path}, &out)
+	err = run(235, []any{path}, &out)
 	return
 }
 
@@ -4629,13 +4643,13 @@ type SaveSafetensorsOptions struct {
 // SaveSafetensors: Writes tensors in the safetensors format.
 func SaveSafetensors(path string, names []string, tensors []*Tensor, options ...SaveSafetensorsOptions) error {
 	o := last(options)
-	return run(235, []any{path, names, tensors, o.Progress})
+	return run(236, []any{path, names, tensors, o.Progress})
 }
 
 // LoadSafetensorsBytes: Reads all tensors from memory in the safetensors format: weights that are
 // part of a program, or came over a network.
 func LoadSafetensorsBytes(data []byte) (names []string, tensors []*Tensor, err error) {
-	err = run(236, []any{data}, &names, &tensors)
+	err = run(237, []any{data}, &names, &tensors)
 	return
 }
 
@@ -4653,13 +4667,13 @@ type LoadSafetensorsOptions struct {
 // `only`.
 func LoadSafetensors(path string, options ...LoadSafetensorsOptions) (names []string, tensors []*Tensor, err error) {
 	o := last(options)
-	err = run(237, []any{path, o.Only, o.Progress}, &names, &tensors)
+	err = run(238, []any{path, o.Only, o.Progress}, &names, &tensors)
 	return
 }
 
 // SafetensorsNames: The names of the tensors in a safetensors file.
 func SafetensorsNames(path string) (out []string, err error) {
-	err = run(238, []any{path}, &out)
+	err = run(239, []any{path}, &out)
 	return
 }
 
@@ -4674,7 +4688,7 @@ type SaveCheckpointOptions struct {
 // reads it.
 func SaveCheckpoint(path string, names []string, tensors []*Tensor, options ...SaveCheckpointOptions) error {
 	o := last(options)
-	return run(239, []any{path, names, tensors, o.Progress})
+	return run(240, []any{path, names, tensors, o.Progress})
 }
 
 // LoadCheckpointOptions are the optional arguments.
@@ -4691,24 +4705,24 @@ type LoadCheckpointOptions struct {
 // within others are called by both names, 'model.0.weight'; what is no tensor is left out.
 func LoadCheckpoint(path string, options ...LoadCheckpointOptions) (names []string, tensors []*Tensor, err error) {
 	o := last(options)
-	err = run(240, []any{path, o.Only, o.Progress}, &names, &tensors)
+	err = run(241, []any{path, o.Only, o.Progress}, &names, &tensors)
 	return
 }
 
 // CheckpointNames: The names of the tensors in a checkpoint of PyTorch's.
 func CheckpointNames(path string) (out []string, err error) {
-	err = run(241, []any{path}, &out)
+	err = run(242, []any{path}, &out)
 	return
 }
 
 // SaveArchive: Writes a zip file, uncompressed, whose records begin at multiples of 64 bytes.
 func SaveArchive(path string, names []string, records []*Tensor) error {
-	return run(242, []any{path, names, records})
+	return run(243, []any{path, names, records})
 }
 
 // ArchiveBytes: What save_archive would write, as a tensor of uint8.
 func ArchiveBytes(names []string, records []*Tensor) (out *Tensor, err error) {
-	err = run(243, []any{names, records}, &out)
+	err = run(244, []any{names, records}, &out)
 	return
 }
 
@@ -4721,30 +4735,30 @@ type LoadArchiveOptions struct {
 // LoadArchive: Reads the records of a zip file as tensors of uint8.
 func LoadArchive(path string, options ...LoadArchiveOptions) (names []string, records []*Tensor, err error) {
 	o := last(options)
-	err = run(244, []any{path, o.Mmap}, &names, &records)
+	err = run(245, []any{path, o.Mmap}, &names, &records)
 	return
 }
 
 // LoadArchiveBytes: Reads the records of a zip file in memory as tensors of uint8.
 func LoadArchiveBytes(data []byte) (names []string, records []*Tensor, err error) {
-	err = run(245, []any{data}, &names, &records)
+	err = run(246, []any{data}, &names, &records)
 	return
 }
 
 // SaveNpy: Writes a tensor as numpy.save does.
 func SaveNpy(path string, array *Tensor) error {
-	return run(246, []any{path, array})
+	return run(247, []any{path, array})
 }
 
 // LoadNpy: Reads a file of numpy.save's, in any order of bytes and dimensions.
 func LoadNpy(path string) (out *Tensor, err error) {
-	err = run(247, []any{path}, &out)
+	err = run(248, []any{path}, &out)
 	return
 }
 
 // SaveNpz: Writes tensors as numpy.savez does.
 func SaveNpz(path string, names []string, arrays []*Tensor) error {
-	return run(248, []any{path, names, arrays})
+	return run(249, []any{path, names, arrays})
 }
 
 // LoadNpzOptions are the optional arguments.
@@ -4756,7 +4770,7 @@ type LoadNpzOptions struct {
 // LoadNpz: Reads arrays of a file of numpy.savez or numpy.savez_compressed.
 func LoadNpz(path string, options ...LoadNpzOptions) (names []string, arrays []*Tensor, err error) {
 	o := last(options)
-	err = run(249, []any{path, o.Only}, &names, &arrays)
+	err = run(250, []any{path, o.Only}, &names, &arrays)
 	return
 }
 
@@ -4787,63 +4801,63 @@ type ReadCsvOptions struct {
 // columns, and the words as 'column=word' in their order.
 func ReadCsv(path string, options ...ReadCsvOptions) (values *Tensor, names []string, labels []string, err error) {
 	o := last(options)
-	err = run(250, []any{path, o.Columns, o.Delimiter, o.Header, o.Categories, o.OneHot, o.Dtype}, &values, &names, &labels)
+	err = run(251, []any{path, o.Columns, o.Delimiter, o.Header, o.Categories, o.OneHot, o.Dtype}, &values, &names, &labels)
 	return
 }
 
 // CudaDeviceCount: How many CUDA devices there are.
 func CudaDeviceCount() (out int, err error) {
-	err = run(251, []any{}, &out)
+	err = run(252, []any{}, &out)
 	return
 }
 
 // CudaReason: Why CUDA is not available, in the words of what failed. Empty if CUDA is available.
 func CudaReason() (out string, err error) {
-	err = run(252, []any{}, &out)
+	err = run(253, []any{}, &out)
 	return
 }
 
 // CudaCurrentDevice: Which CUDA device is meant where none is numbered, in this context.
 func CudaCurrentDevice() (out int, err error) {
-	err = run(253, []any{}, &out)
+	err = run(254, []any{}, &out)
 	return
 }
 
 // CudaSetDevice: Sets the CUDA device that is meant where none is numbered, in this context.
 func CudaSetDevice(index int) error {
-	return run(254, []any{index})
+	return run(255, []any{index})
 }
 
 // DeviceFromText: The device that a text names. The device; one without a number has the index -1,
 // which stands for CUDA's current one.
 func DeviceFromText(text string) (out Device, err error) {
-	err = run(255, []any{text}, &out)
+	err = run(256, []any{text}, &out)
 	return
 }
 
 // DeviceName: The maker's name of a device: "NVIDIA H200".
 func DeviceName(device Device) (out string, err error) {
-	err = run(256, []any{device}, &out)
+	err = run(257, []any{device}, &out)
 	return
 }
 
 // DeviceCapability: The compute capability of a CUDA device.
 func DeviceCapability(device Device) (major int, minor int, err error) {
-	err = run(257, []any{device}, &major, &minor)
+	err = run(258, []any{device}, &major, &minor)
 	return
 }
 
 // GetDeviceProperties: What a CUDA device is. Its maker's name, its compute capability, how many
 // multiprocessors it has, and the bytes of its memory.
 func GetDeviceProperties(device Device) (name string, major int, minor int, multiProcessorCount int, totalMemory int, err error) {
-	err = run(258, []any{device}, &name, &major, &minor, &multiProcessorCount, &totalMemory)
+	err = run(259, []any{device}, &name, &major, &minor, &multiProcessorCount, &totalMemory)
 	return
 }
 
 // DeviceMemory: The memory of a CUDA device. Bytes that are free and that there are, as the driver
 // sees them, and the most that tensors used and that the allocator held since the last reset.
 func DeviceMemory(device Device) (free int, total int, peakAllocated int, peakReserved int, err error) {
-	err = run(259, []any{device}, &free, &total, &peakAllocated, &peakReserved)
+	err = run(260, []any{device}, &free, &total, &peakAllocated, &peakReserved)
 	return
 }
 
@@ -4857,18 +4871,18 @@ type ResetPeakMemoryStatsOptions struct {
 // and device_memory.
 func ResetPeakMemoryStats(options ...ResetPeakMemoryStatsOptions) error {
 	o := last(options)
-	return run(260, []any{o.Device})
+	return run(261, []any{o.Device})
 }
 
 // SetTf32: Whether CUDA may round float32 factors to TF32's 10 bits of mantissa, for the whole
 // process.
 func SetTf32(matmul bool, convolution bool) error {
-	return run(261, []any{matmul, convolution})
+	return run(262, []any{matmul, convolution})
 }
 
 // GetTf32: What set_tf32 set.
 func GetTf32() (matmul bool, convolution bool, err error) {
-	err = run(262, []any{}, &matmul, &convolution)
+	err = run(263, []any{}, &matmul, &convolution)
 	return
 }
 
@@ -4878,24 +4892,24 @@ func GetTf32() (matmul bool, convolution bool, err error) {
 // float16 and bfloat16 and for those of convolutions, and sums of float32 or float64 through
 // indices of rows of up to four elements. The CPU repeats bit for bit in any case.
 func SetDeterministic(enabled bool) error {
-	return run(263, []any{enabled})
+	return run(264, []any{enabled})
 }
 
 // GetDeterministic: What set_deterministic set.
 func GetDeterministic() (out bool, err error) {
-	err = run(264, []any{}, &out)
+	err = run(265, []any{}, &out)
 	return
 }
 
 // PinMemory: A copy in page-locked memory, from and to which GPUs copy without a detour.
 func (x *Tensor) PinMemory() (out *Tensor, err error) {
-	err = run(265, []any{x}, &out)
+	err = run(266, []any{x}, &out)
 	return
 }
 
 // IsPinned: Whether the tensor lies in memory that pin_memory allocated.
 func (x *Tensor) IsPinned() (out bool, err error) {
-	err = run(266, []any{x}, &out)
+	err = run(267, []any{x}, &out)
 	return
 }
 
@@ -4911,13 +4925,13 @@ type StreamNewOptions struct {
 // StreamNew: A new stream. Work goes to it after set_stream.
 func StreamNew(options ...StreamNewOptions) (out *Stream, err error) {
 	o := last(options)
-	err = run(267, []any{o.Device, o.Priority}, &out)
+	err = run(268, []any{o.Device, o.Priority}, &out)
 	return
 }
 
 // StreamExternal: A stream that another library made, to order work with it.
 func StreamExternal(device Device, native int) (out *Stream, err error) {
-	err = run(268, []any{device, native}, &out)
+	err = run(269, []any{device, native}, &out)
 	return
 }
 
@@ -4930,7 +4944,7 @@ type CurrentStreamOptions struct {
 // CurrentStream: The stream that this context's work on a device goes to.
 func CurrentStream(options ...CurrentStreamOptions) (out *Stream, err error) {
 	o := last(options)
-	err = run(269, []any{o.Device}, &out)
+	err = run(270, []any{o.Device}, &out)
 	return
 }
 
@@ -4943,43 +4957,43 @@ type DefaultStreamOptions struct {
 // DefaultStream: The device's main stream, which work goes to until set_stream says otherwise.
 func DefaultStream(options ...DefaultStreamOptions) (out *Stream, err error) {
 	o := last(options)
-	err = run(270, []any{o.Device}, &out)
+	err = run(271, []any{o.Device}, &out)
 	return
 }
 
 // Device: The device that the stream belongs to.
 func (x *Stream) Device() (out Device, err error) {
-	err = run(271, []any{x}, &out)
+	err = run(272, []any{x}, &out)
 	return
 }
 
 // Native: The device's own name for the stream: the address of a `cudaStream_t`. 0 for a main
 // stream and on the CPU.
 func (x *Stream) Native() (out int, err error) {
-	err = run(272, []any{x}, &out)
+	err = run(273, []any{x}, &out)
 	return
 }
 
 // SetStream: Sends what this context does on a device to a stream from now on.
 func SetStream(device Device, stream *Stream) error {
-	return run(273, []any{device, stream})
+	return run(274, []any{device, stream})
 }
 
 // Synchronize: Waits until everything in the stream is done.
 func (x *Stream) Synchronize() error {
-	return run(274, []any{x})
+	return run(275, []any{x})
 }
 
 // Query: Whether everything in the stream is done.
 func (x *Stream) Query() (out bool, err error) {
-	err = run(275, []any{x}, &out)
+	err = run(276, []any{x}, &out)
 	return
 }
 
 // RecordStream: Says that a stream uses the tensor's memory, so that it is not given away before
 // the stream is done with it.
 func (x *Tensor) RecordStream(stream *Stream) error {
-	return run(276, []any{x, stream})
+	return run(277, []any{x, stream})
 }
 
 // EventNewOptions are the optional arguments.
@@ -4994,13 +5008,13 @@ type EventNewOptions struct {
 // EventNew: A new event.
 func EventNew(options ...EventNewOptions) (out *Event, err error) {
 	o := last(options)
-	err = run(277, []any{o.Device, o.Timing}, &out)
+	err = run(278, []any{o.Device, o.Timing}, &out)
 	return
 }
 
 // Device: The device that the event belongs to.
 func (x *Event) Device() (out Device, err error) {
-	err = run(278, []any{x}, &out)
+	err = run(279, []any{x}, &out)
 	return
 }
 
@@ -5013,7 +5027,7 @@ type EventRecordOptions struct {
 // Record: Puts the mark at the end of a stream.
 func (x *Event) Record(options ...EventRecordOptions) error {
 	o := last(options)
-	return run(279, []any{x, o.Stream})
+	return run(280, []any{x, o.Stream})
 }
 
 // EventWaitOptions are the optional arguments.
@@ -5025,23 +5039,23 @@ type EventWaitOptions struct {
 // Wait: The device's current stream goes on when the mark has been reached.
 func (x *Event) Wait(options ...EventWaitOptions) error {
 	o := last(options)
-	return run(280, []any{x, o.Device})
+	return run(281, []any{x, o.Device})
 }
 
 // Synchronize: Waits until the mark has been reached.
 func (x *Event) Synchronize() error {
-	return run(281, []any{x})
+	return run(282, []any{x})
 }
 
 // Query: Whether the mark has been reached.
 func (x *Event) Query() (out bool, err error) {
-	err = run(282, []any{x}, &out)
+	err = run(283, []any{x}, &out)
 	return
 }
 
 // ElapsedTime: The time between two marks that have been reached. Milliseconds.
 func (x *Event) ElapsedTime(end *Event) (out float64, err error) {
-	err = run(283, []any{x, end}, &out)
+	err = run(284, []any{x, end}, &out)
 	return
 }
 
@@ -5054,7 +5068,7 @@ type GraphNewOptions struct {
 // GraphNew: An empty graph for a CUDA device.
 func GraphNew(options ...GraphNewOptions) (out *Graph, err error) {
 	o := last(options)
-	err = run(284, []any{o.Device}, &out)
+	err = run(285, []any{o.Device}, &out)
 	return
 }
 
@@ -5062,28 +5076,28 @@ func GraphNew(options ...GraphNewOptions) (out *Graph, err error) {
 // a tensor's values meanwhile is an error. Whatever makes state, such as an optimizer's first step,
 // must have run before.
 func (x *Graph) Begin() error {
-	return run(285, []any{x})
+	return run(286, []any{x})
 }
 
 // End: Ends the recording. Tensors made meanwhile get their values with each replay.
 func (x *Graph) End() error {
-	return run(286, []any{x})
+	return run(287, []any{x})
 }
 
 // Abandon: Ends the recording and throws it away; without one, does nothing.
 func (x *Graph) Abandon() error {
-	return run(287, []any{x})
+	return run(288, []any{x})
 }
 
 // Replay: Runs the recorded work on the current stream, on what its tensors hold now. Random
 // numbers go on where the generator is.
 func (x *Graph) Replay() error {
-	return run(288, []any{x})
+	return run(289, []any{x})
 }
 
 // IsCapturing: Whether this thread is capturing a graph.
 func IsCapturing() (out bool, err error) {
-	err = run(289, []any{}, &out)
+	err = run(290, []any{}, &out)
 	return
 }
 
@@ -5097,7 +5111,7 @@ type LinalgCholeskyOptions struct {
 // transpose. One triangle of input is read.
 func LinalgCholesky(input *Tensor, options ...LinalgCholeskyOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(290, []any{input, o.Upper}, &out)
+	err = run(291, []any{input, o.Upper}, &out)
 	return
 }
 
@@ -5114,7 +5128,7 @@ type LinalgCholeskyExOptions struct {
 // each matrix 0 or the order of the first leading minor that is not positive (int32).
 func LinalgCholeskyEx(input *Tensor, options ...LinalgCholeskyExOptions) (L *Tensor, info *Tensor, err error) {
 	o := last(options)
-	err = run(291, []any{input, o.Upper, o.CheckErrors}, &L, &info)
+	err = run(292, []any{input, o.Upper, o.CheckErrors}, &L, &info)
 	return
 }
 
@@ -5127,7 +5141,7 @@ type CholeskyOptions struct {
 // Cholesky: Another name of `linalg_cholesky`.
 func (x *Tensor) Cholesky(options ...CholeskyOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(292, []any{x, o.Upper}, &out)
+	err = run(293, []any{x, o.Upper}, &out)
 	return
 }
 
@@ -5140,7 +5154,7 @@ type CholeskySolveOptions struct {
 // CholeskySolve: X of (L @ L.mT) @ X = input.
 func (x *Tensor) CholeskySolve(input2 *Tensor, options ...CholeskySolveOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(293, []any{x, input2, o.Upper}, &out)
+	err = run(294, []any{x, input2, o.Upper}, &out)
 	return
 }
 
@@ -5153,7 +5167,7 @@ type CholeskyInverseOptions struct {
 // CholeskyInverse: The inverse of L @ L.mT.
 func (x *Tensor) CholeskyInverse(options ...CholeskyInverseOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(294, []any{x, o.Upper}, &out)
+	err = run(295, []any{x, o.Upper}, &out)
 	return
 }
 
@@ -5167,7 +5181,7 @@ type LinalgLuFactorOptions struct {
 // counted from 1).
 func LinalgLuFactor(A *Tensor, options ...LinalgLuFactorOptions) (LU *Tensor, pivots *Tensor, err error) {
 	o := last(options)
-	err = run(295, []any{A, o.Pivot}, &LU, &pivots)
+	err = run(296, []any{A, o.Pivot}, &LU, &pivots)
 	return
 }
 
@@ -5184,7 +5198,7 @@ type LinalgLuFactorExOptions struct {
 // the exchanges, and for each matrix 0 or where the first zero on U's diagonal is (int32).
 func LinalgLuFactorEx(A *Tensor, options ...LinalgLuFactorExOptions) (LU *Tensor, pivots *Tensor, info *Tensor, err error) {
 	o := last(options)
-	err = run(296, []any{A, o.Pivot, o.CheckErrors}, &LU, &pivots, &info)
+	err = run(297, []any{A, o.Pivot, o.CheckErrors}, &LU, &pivots, &info)
 	return
 }
 
@@ -5198,7 +5212,7 @@ type LinalgLuOptions struct {
 // triangular one [..., k, n], with k = min(m, n).
 func LinalgLu(A *Tensor, options ...LinalgLuOptions) (P *Tensor, L *Tensor, U *Tensor, err error) {
 	o := last(options)
-	err = run(297, []any{A, o.Pivot}, &P, &L, &U)
+	err = run(298, []any{A, o.Pivot}, &P, &L, &U)
 	return
 }
 
@@ -5214,7 +5228,7 @@ type LuUnpackOptions struct {
 // LuUnpack: P, L and U of what linalg_lu_factor gives.
 func LuUnpack(LUData *Tensor, LUPivots *Tensor, options ...LuUnpackOptions) (P *Tensor, L *Tensor, U *Tensor, err error) {
 	o := last(options)
-	err = run(298, []any{LUData, LUPivots, o.UnpackData, o.UnpackPivots}, &P, &L, &U)
+	err = run(299, []any{LUData, LUPivots, o.UnpackData, o.UnpackPivots}, &P, &L, &U)
 	return
 }
 
@@ -5230,13 +5244,13 @@ type LinalgLuSolveOptions struct {
 // LinalgLuSolve: X of A @ X = B, with A's factors as linalg_lu_factor gives them.
 func LinalgLuSolve(LU *Tensor, pivots *Tensor, B *Tensor, options ...LinalgLuSolveOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(299, []any{LU, pivots, B, o.Left, o.Adjoint}, &out)
+	err = run(300, []any{LU, pivots, B, o.Left, o.Adjoint}, &out)
 	return
 }
 
 // LuSolve: linalg_lu_solve with the right-hand side first.
 func (x *Tensor) LuSolve(LUData *Tensor, LUPivots *Tensor) (out *Tensor, err error) {
-	err = run(300, []any{x, LUData, LUPivots}, &out)
+	err = run(301, []any{x, LUData, LUPivots}, &out)
 	return
 }
 
@@ -5250,7 +5264,7 @@ type LinalgSolveOptions struct {
 // last.
 func LinalgSolve(A *Tensor, B *Tensor, options ...LinalgSolveOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(301, []any{A, B, o.Left}, &out)
+	err = run(302, []any{A, B, o.Left}, &out)
 	return
 }
 
@@ -5267,7 +5281,7 @@ type LinalgSolveExOptions struct {
 // matrix 0 or where the first zero on U's diagonal is (int32).
 func LinalgSolveEx(A *Tensor, B *Tensor, options ...LinalgSolveExOptions) (result *Tensor, info *Tensor, err error) {
 	o := last(options)
-	err = run(302, []any{A, B, o.Left, o.CheckErrors}, &result, &info)
+	err = run(303, []any{A, B, o.Left, o.CheckErrors}, &result, &info)
 	return
 }
 
@@ -5284,7 +5298,7 @@ type LinalgSolveTriangularOptions struct {
 // divided by.
 func LinalgSolveTriangular(input *Tensor, B *Tensor, upper bool, options ...LinalgSolveTriangularOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(303, []any{input, B, upper, o.Left, o.Unitriangular}, &out)
+	err = run(304, []any{input, B, upper, o.Left, o.Unitriangular}, &out)
 	return
 }
 
@@ -5303,19 +5317,19 @@ type TriangularSolveOptions struct {
 // TriangularSolve: linalg_solve_triangular with the right-hand side first. X, and a copy of A.
 func (x *Tensor) TriangularSolve(A *Tensor, options ...TriangularSolveOptions) (solution *Tensor, clonedCoefficient *Tensor, err error) {
 	o := last(options)
-	err = run(304, []any{x, A, o.Upper, o.Transpose, o.Unitriangular}, &solution, &clonedCoefficient)
+	err = run(305, []any{x, A, o.Upper, o.Transpose, o.Unitriangular}, &solution, &clonedCoefficient)
 	return
 }
 
 // LinalgInv: The inverse of each matrix.
 func LinalgInv(A *Tensor) (out *Tensor, err error) {
-	err = run(305, []any{A}, &out)
+	err = run(306, []any{A}, &out)
 	return
 }
 
 // Inverse: Another name of `linalg_inv`.
 func (x *Tensor) Inverse() (out *Tensor, err error) {
-	err = run(306, []any{x}, &out)
+	err = run(307, []any{x}, &out)
 	return
 }
 
@@ -5329,37 +5343,37 @@ type LinalgInvExOptions struct {
 // matrix 0 or where the first zero on U's diagonal is (int32).
 func LinalgInvEx(A *Tensor, options ...LinalgInvExOptions) (inverse *Tensor, info *Tensor, err error) {
 	o := last(options)
-	err = run(307, []any{A, o.CheckErrors}, &inverse, &info)
+	err = run(308, []any{A, o.CheckErrors}, &inverse, &info)
 	return
 }
 
 // LinalgDet: The determinant of each matrix.
 func LinalgDet(A *Tensor) (out *Tensor, err error) {
-	err = run(308, []any{A}, &out)
+	err = run(309, []any{A}, &out)
 	return
 }
 
 // Det: Another name of `linalg_det`.
 func (x *Tensor) Det() (out *Tensor, err error) {
-	err = run(309, []any{x}, &out)
+	err = run(310, []any{x}, &out)
 	return
 }
 
 // LinalgSlogdet: The sign of each determinant, and log(abs(it)).
 func LinalgSlogdet(A *Tensor) (sign *Tensor, logabsdet *Tensor, err error) {
-	err = run(310, []any{A}, &sign, &logabsdet)
+	err = run(311, []any{A}, &sign, &logabsdet)
 	return
 }
 
 // Slogdet: Another name of `linalg_slogdet`.
 func (x *Tensor) Slogdet() (sign *Tensor, logabsdet *Tensor, err error) {
-	err = run(311, []any{x}, &sign, &logabsdet)
+	err = run(312, []any{x}, &sign, &logabsdet)
 	return
 }
 
 // Logdet: log of each determinant; NaN where it is negative.
 func (x *Tensor) Logdet() (out *Tensor, err error) {
-	err = run(312, []any{x}, &out)
+	err = run(313, []any{x}, &out)
 	return
 }
 
@@ -5373,26 +5387,26 @@ type LinalgQrOptions struct {
 // LinalgQr: A = Q @ R with orthonormal columns in Q and R upper triangular.
 func LinalgQr(A *Tensor, options ...LinalgQrOptions) (Q *Tensor, R *Tensor, err error) {
 	o := last(options)
-	err = run(313, []any{A, o.Mode}, &Q, &R)
+	err = run(314, []any{A, o.Mode}, &Q, &R)
 	return
 }
 
 // Geqrf: QR by Householder reflectors: R and, below its diagonal, the reflectors; and their
 // factors.
 func (x *Tensor) Geqrf() (a *Tensor, tau *Tensor, err error) {
-	err = run(314, []any{x}, &a, &tau)
+	err = run(315, []any{x}, &a, &tau)
 	return
 }
 
 // LinalgHouseholderProduct: The first n columns of the product of the reflectors.
 func LinalgHouseholderProduct(input *Tensor, tau *Tensor) (out *Tensor, err error) {
-	err = run(315, []any{input, tau}, &out)
+	err = run(316, []any{input, tau}, &out)
 	return
 }
 
 // Orgqr: Another name of `linalg_householder_product`.
 func (x *Tensor) Orgqr(input2 *Tensor) (out *Tensor, err error) {
-	err = run(316, []any{x, input2}, &out)
+	err = run(317, []any{x, input2}, &out)
 	return
 }
 
@@ -5408,7 +5422,7 @@ type OrmqrOptions struct {
 // Ormqr: Product with the whole Q of the reflectors.
 func (x *Tensor) Ormqr(input2 *Tensor, input3 *Tensor, options ...OrmqrOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(317, []any{x, input2, input3, o.Left, o.Transpose}, &out)
+	err = run(318, []any{x, input2, input3, o.Left, o.Transpose}, &out)
 	return
 }
 
@@ -5422,7 +5436,7 @@ type LinalgEighOptions struct {
 // columns.
 func LinalgEigh(input *Tensor, options ...LinalgEighOptions) (eigenvalues *Tensor, eigenvectors *Tensor, err error) {
 	o := last(options)
-	err = run(318, []any{input, o.UPLO}, &eigenvalues, &eigenvectors)
+	err = run(319, []any{input, o.UPLO}, &eigenvalues, &eigenvectors)
 	return
 }
 
@@ -5435,7 +5449,7 @@ type LinalgEigvalshOptions struct {
 // LinalgEigvalsh: The eigenvalues of linalg_eigh.
 func LinalgEigvalsh(input *Tensor, options ...LinalgEigvalshOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(319, []any{input, o.UPLO}, &out)
+	err = run(320, []any{input, o.UPLO}, &out)
 	return
 }
 
@@ -5452,7 +5466,7 @@ type LinalgSvdOptions struct {
 // LinalgSvd: A = U @ diag(S) @ Vh, singular values from the largest.
 func LinalgSvd(A *Tensor, options ...LinalgSvdOptions) (U *Tensor, S *Tensor, Vh *Tensor, err error) {
 	o := last(options)
-	err = run(320, []any{A, o.FullMatrices, o.Driver}, &U, &S, &Vh)
+	err = run(321, []any{A, o.FullMatrices, o.Driver}, &U, &S, &Vh)
 	return
 }
 
@@ -5465,7 +5479,7 @@ type LinalgSvdvalsOptions struct {
 // LinalgSvdvals: The singular values of linalg_svd.
 func LinalgSvdvals(A *Tensor, options ...LinalgSvdvalsOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(321, []any{A, o.Driver}, &out)
+	err = run(322, []any{A, o.Driver}, &out)
 	return
 }
 
@@ -5481,7 +5495,7 @@ type SvdOptions struct {
 // Svd: input = U @ diag(S) @ V.mT.
 func (x *Tensor) Svd(options ...SvdOptions) (U *Tensor, S *Tensor, V *Tensor, err error) {
 	o := last(options)
-	err = run(322, []any{x, o.Some, o.ComputeUv}, &U, &S, &V)
+	err = run(323, []any{x, o.Some, o.ComputeUv}, &U, &S, &V)
 	return
 }
 
@@ -5501,7 +5515,7 @@ type LinalgPinvOptions struct {
 // LinalgPinv: Moore and Penrose's pseudo-inverse [..., n, m].
 func LinalgPinv(input *Tensor, options ...LinalgPinvOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(323, []any{input, o.Atol, o.Rtol, o.Hermitian}, &out)
+	err = run(324, []any{input, o.Atol, o.Rtol, o.Hermitian}, &out)
 	return
 }
 
@@ -5521,7 +5535,7 @@ type LinalgMatrixRankOptions struct {
 // LinalgMatrixRank: How many singular values of each matrix are not 0 (int64).
 func LinalgMatrixRank(input *Tensor, options ...LinalgMatrixRankOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(324, []any{input, o.Atol, o.Rtol, o.Hermitian}, &out)
+	err = run(325, []any{input, o.Atol, o.Rtol, o.Hermitian}, &out)
 	return
 }
 
@@ -5540,7 +5554,7 @@ type LinalgLstsqOptions struct {
 // squares that remain if m > n and the rank is n, the rank and the singular values.
 func LinalgLstsq(input *Tensor, b *Tensor, options ...LinalgLstsqOptions) (solution *Tensor, residuals *Tensor, rank *Tensor, singularValues *Tensor, err error) {
 	o := last(options)
-	err = run(325, []any{input, b, o.Rcond, o.Driver}, &solution, &residuals, &rank, &singularValues)
+	err = run(326, []any{input, b, o.Rcond, o.Driver}, &solution, &residuals, &rank, &singularValues)
 	return
 }
 
@@ -5554,25 +5568,25 @@ type LinalgCondOptions struct {
 // matrices that are not square.
 func LinalgCond(input *Tensor, options ...LinalgCondOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(326, []any{input, o.P}, &out)
+	err = run(327, []any{input, o.P}, &out)
 	return
 }
 
 // LinalgCondNamed: linalg_cond by a norm that has a name. Python calls it by cond(input, 'fro').
 func LinalgCondNamed(input *Tensor, p string) (out *Tensor, err error) {
-	err = run(327, []any{input, p}, &out)
+	err = run(328, []any{input, p}, &out)
 	return
 }
 
 // LinalgMatrixExp: The exponential of matrices: the sum of input^k / k!.
 func LinalgMatrixExp(input *Tensor) (out *Tensor, err error) {
-	err = run(328, []any{input}, &out)
+	err = run(329, []any{input}, &out)
 	return
 }
 
 // MatrixExp: Another name of `linalg_matrix_exp`.
 func (x *Tensor) MatrixExp() (out *Tensor, err error) {
-	err = run(329, []any{x}, &out)
+	err = run(330, []any{x}, &out)
 	return
 }
 
@@ -5586,7 +5600,7 @@ type LinalgTensorinvOptions struct {
 // is the identity.
 func LinalgTensorinv(input *Tensor, options ...LinalgTensorinvOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(330, []any{input, o.Ind}, &out)
+	err = run(331, []any{input, o.Ind}, &out)
 	return
 }
 
@@ -5599,7 +5613,7 @@ type LinalgTensorsolveOptions struct {
 // LinalgTensorsolve: X of tensordot(input, X, X.ndim) = other.
 func LinalgTensorsolve(input *Tensor, other *Tensor, options ...LinalgTensorsolveOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(331, []any{input, other, o.Dims}, &out)
+	err = run(332, []any{input, other, o.Dims}, &out)
 	return
 }
 
@@ -5622,7 +5636,7 @@ type RotaryEmbeddingOptions struct {
 // keys depend on how far they are apart. Of the input's shape and dtype.
 func RotaryEmbedding(input *Tensor, options ...RotaryEmbeddingOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(332, []any{input, o.Positions, o.Base, o.Interleaved}, &out)
+	err = run(333, []any{input, o.Positions, o.Base, o.Interleaved}, &out)
 	return
 }
 
@@ -5636,7 +5650,7 @@ type SinusoidalEmbeddingOptions struct {
 // p are sin and cos of p / base^(2i / embedding_dim). [..., embedding_dim] of the default dtype.
 func SinusoidalEmbedding(positions *Tensor, embeddingDim int, options ...SinusoidalEmbeddingOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(333, []any{positions, embeddingDim, o.Base}, &out)
+	err = run(334, []any{positions, embeddingDim, o.Base}, &out)
 	return
 }
 
@@ -5655,7 +5669,7 @@ type TopKTopPFilteringOptions struct {
 // for tokens that are left out.
 func TopKTopPFiltering(logits *Tensor, options ...TopKTopPFilteringOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(334, []any{logits, o.TopK, o.TopP}, &out)
+	err = run(335, []any{logits, o.TopK, o.TopP}, &out)
 	return
 }
 
@@ -5679,7 +5693,7 @@ type SampleLogitsOptions struct {
 // temperature, top_k, top_p)). int64 [...].
 func SampleLogits(logits *Tensor, options ...SampleLogitsOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(335, []any{logits, o.Temperature, o.TopK, o.TopP, o.Generator}, &out)
+	err = run(336, []any{logits, o.Temperature, o.TopK, o.TopP, o.Generator}, &out)
 	return
 }
 
@@ -5693,7 +5707,7 @@ type KvCacheNewOptions struct {
 // what comes first.
 func KvCacheNew(options ...KvCacheNewOptions) (out *KvCache, err error) {
 	o := last(options)
-	err = run(336, []any{o.Capacity}, &out)
+	err = run(337, []any{o.Capacity}, &out)
 	return
 }
 
@@ -5701,43 +5715,43 @@ func KvCacheNew(options ...KvCacheNewOptions) (out *KvCache, err error) {
 // look at all of them; of several after others, query i of n looks at all but the last n - 1 - i.
 // The keys and the values of all tokens, as views of the cache.
 func (x *KvCache) Update(key *Tensor, value *Tensor) (keys *Tensor, values *Tensor, err error) {
-	err = run(337, []any{x, key, value}, &keys, &values)
+	err = run(338, []any{x, key, value}, &keys, &values)
 	return
 }
 
 // Length: How many tokens it holds.
 func (x *KvCache) Length() (out int, err error) {
-	err = run(338, []any{x}, &out)
+	err = run(339, []any{x}, &out)
 	return
 }
 
 // Truncate: Forgets the last tokens and keeps the memory. What update gave before is overwritten by
 // what comes.
 func (x *KvCache) Truncate(length int) error {
-	return run(339, []any{x, length})
+	return run(340, []any{x, length})
 }
 
 // Follow: For work that is recorded once and run for many tokens: from here on tokens come one by
 // one, each takes the place that `place` holds while the work runs, and update gives the whole
 // memory, of which `seen` says what counts.
 func (x *KvCache) Follow(place *Tensor, seen *Tensor) error {
-	return run(340, []any{x, place, seen})
+	return run(341, []any{x, place, seen})
 }
 
 // Settle: Follows no place any more.
 func (x *KvCache) Settle(length int) error {
-	return run(341, []any{x, length})
+	return run(342, []any{x, length})
 }
 
 // Place: The place that it follows. int64 [1], or absent.
 func (x *KvCache) Place() (out *Tensor, err error) {
-	err = run(342, []any{x}, &out)
+	err = run(343, []any{x}, &out)
 	return
 }
 
 // Seen: Which places count where it follows one. bool [1, capacity], or absent.
 func (x *KvCache) Seen() (out *Tensor, err error) {
-	err = run(343, []any{x}, &out)
+	err = run(344, []any{x}, &out)
 	return
 }
 
@@ -5756,7 +5770,7 @@ type KvCacheDecoderBlockOptions struct {
 // function, its numbers are those of the ops in turn. [batch, time, width].
 func (x *KvCache) DecoderBlock(input *Tensor, heads int, norm1Weight *Tensor, norm1Bias *Tensor, qkvWeight *Tensor, qkvBias *Tensor, outWeight *Tensor, outBias *Tensor, norm2Weight *Tensor, norm2Bias *Tensor, upWeight *Tensor, upBias *Tensor, downWeight *Tensor, downBias *Tensor, options ...KvCacheDecoderBlockOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(344, []any{x, input, heads, norm1Weight, norm1Bias, qkvWeight, qkvBias, outWeight, outBias, norm2Weight, norm2Bias, upWeight, upBias, downWeight, downBias, o.Eps}, &out)
+	err = run(345, []any{x, input, heads, norm1Weight, norm1Bias, qkvWeight, qkvBias, outWeight, outBias, norm2Weight, norm2Bias, upWeight, upBias, downWeight, downBias, o.Eps}, &out)
 	return
 }
 
@@ -5764,14 +5778,14 @@ func (x *KvCache) DecoderBlock(input *Tensor, heads int, norm1Weight *Tensor, no
 // finite, without waiting for a device. 0-d float32 on the first gradient's device: 1 where a
 // gradient was infinite or NaN, else 0.
 func AmpUnscale_(grads []*Tensor, scale *Tensor) (out *Tensor, err error) {
-	err = run(345, []any{grads, scale}, &out)
+	err = run(346, []any{grads, scale}, &out)
 	return
 }
 
 // AmpUpdateScale_: The scale for the next step, as torch.amp.GradScaler finds it, without waiting
 // for a device.
 func AmpUpdateScale_(scale *Tensor, growthTracker *Tensor, foundInf *Tensor, growthFactor float64, backoffFactor float64, growthInterval int) error {
-	return run(346, []any{scale, growthTracker, foundInf, growthFactor, backoffFactor, growthInterval})
+	return run(347, []any{scale, growthTracker, foundInf, growthFactor, backoffFactor, growthInterval})
 }
 
 // GradScalerNewOptions are the optional arguments.
@@ -5792,25 +5806,25 @@ type GradScalerNewOptions struct {
 // GradScalerNew: A scaler for a training loop: backward(scale(loss)), step(optimizer), update().
 func GradScalerNew(options ...GradScalerNewOptions) (out *GradScaler, err error) {
 	o := last(options)
-	err = run(347, []any{o.InitScale, o.GrowthFactor, o.BackoffFactor, o.GrowthInterval}, &out)
+	err = run(348, []any{o.InitScale, o.GrowthFactor, o.BackoffFactor, o.GrowthInterval}, &out)
 	return
 }
 
 // Scale: The loss times the scale.
 func (x *GradScaler) Scale(outputs *Tensor) (out *Tensor, err error) {
-	err = run(348, []any{x, outputs}, &out)
+	err = run(349, []any{x, outputs}, &out)
 	return
 }
 
 // Unscale_: Takes the scale from the gradients before the step, so that they may be clipped.
 func (x *GradScaler) Unscale_(optimizer *Optimizer) error {
-	return run(349, []any{x, optimizer})
+	return run(350, []any{x, optimizer})
 }
 
 // Step: A step of the optimizer, which does nothing if a gradient is infinite or NaN. A GPU decides
 // that by itself, so that a step can be captured.
 func (x *GradScaler) Step(optimizer *Optimizer) error {
-	return run(350, []any{x, optimizer})
+	return run(351, []any{x, optimizer})
 }
 
 // GradScalerUpdateOptions are the optional arguments.
@@ -5822,25 +5836,25 @@ type GradScalerUpdateOptions struct {
 // Update: A smaller scale after a step that was left out, a larger one after many that were not.
 func (x *GradScaler) Update(options ...GradScalerUpdateOptions) error {
 	o := last(options)
-	return run(351, []any{x, o.NewScale})
+	return run(352, []any{x, o.NewScale})
 }
 
 // GetState: What grad_scaler_set_state needs to go on. It waits for a GPU. float64 [2] on the CPU:
 // the scale, and how many steps in a row were finite.
 func (x *GradScaler) GetState() (out *Tensor, err error) {
-	err = run(352, []any{x}, &out)
+	err = run(353, []any{x}, &out)
 	return
 }
 
 // SetState: Goes on with a scale and a count of finite steps.
 func (x *GradScaler) SetState(state *Tensor) error {
-	return run(353, []any{x, state})
+	return run(354, []any{x, state})
 }
 
 // Index: Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their
 // nonzero positions.
 func (x *Tensor) Index(indices []*Tensor) (out *Tensor, err error) {
-	err = run(354, []any{x, indices}, &out)
+	err = run(355, []any{x, indices}, &out)
 	return
 }
 
@@ -5853,7 +5867,7 @@ type IndexPutOptions struct {
 // IndexPut: A copy of the input with input[indices] = values.
 func (x *Tensor) IndexPut(indices []*Tensor, values *Tensor, options ...IndexPutOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(355, []any{x, indices, values, o.Accumulate}, &out)
+	err = run(356, []any{x, indices, values, o.Accumulate}, &out)
 	return
 }
 
@@ -5866,12 +5880,12 @@ type IndexPut_Options struct {
 // IndexPut_: Writes values at indices, in place.
 func (x *Tensor) IndexPut_(indices []*Tensor, values *Tensor, options ...IndexPut_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(356, []any{x, indices, values, o.Accumulate})
+	return x, run(357, []any{x, indices, values, o.Accumulate})
 }
 
 // IndexSelect: The slices along a dimension that the index names.
 func (x *Tensor) IndexSelect(dim int, index *Tensor) (out *Tensor, err error) {
-	err = run(357, []any{x, dim, index}, &out)
+	err = run(358, []any{x, dim, index}, &out)
 	return
 }
 
@@ -5884,7 +5898,7 @@ type IndexAddOptions struct {
 // IndexAdd: A copy of the input with alpha * source added to the slices that the index names.
 func (x *Tensor) IndexAdd(dim int, index *Tensor, source *Tensor, options ...IndexAddOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(358, []any{x, dim, index, source, o.Alpha}, &out)
+	err = run(359, []any{x, dim, index, source, o.Alpha}, &out)
 	return
 }
 
@@ -5897,7 +5911,7 @@ type IndexAdd_Options struct {
 // IndexAdd_: In-place version of `index_add`.
 func (x *Tensor) IndexAdd_(dim int, index *Tensor, source *Tensor, options ...IndexAdd_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(359, []any{x, dim, index, source, o.Alpha})
+	return x, run(360, []any{x, dim, index, source, o.Alpha})
 }
 
 // GatherOptions are the optional arguments.
@@ -5909,31 +5923,31 @@ type GatherOptions struct {
 // Gather: result[i][j][k] = input[index[i][j][k]][j][k] for dim 0, and so on.
 func (x *Tensor) Gather(dim int, index *Tensor, options ...GatherOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(360, []any{x, dim, index, o.SparseGrad}, &out)
+	err = run(361, []any{x, dim, index, o.SparseGrad}, &out)
 	return
 }
 
 // Scatter: A copy of the input with result[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and so
 // on.
 func (x *Tensor) Scatter(dim int, index *Tensor, src any) (out *Tensor, err error) {
-	err = run(361, []any{x, dim, index, src}, &out)
+	err = run(362, []any{x, dim, index, src}, &out)
 	return
 }
 
 // Scatter_: In-place version of `scatter`.
 func (x *Tensor) Scatter_(dim int, index *Tensor, src any) (*Tensor, error) {
-	return x, run(362, []any{x, dim, index, src})
+	return x, run(363, []any{x, dim, index, src})
 }
 
 // ScatterAdd: scatter that adds; repeated indices add up.
 func (x *Tensor) ScatterAdd(dim int, index *Tensor, src *Tensor) (out *Tensor, err error) {
-	err = run(363, []any{x, dim, index, src}, &out)
+	err = run(364, []any{x, dim, index, src}, &out)
 	return
 }
 
 // ScatterAdd_: In-place version of `scatter_add`.
 func (x *Tensor) ScatterAdd_(dim int, index *Tensor, src *Tensor) (*Tensor, error) {
-	return x, run(364, []any{x, dim, index, src})
+	return x, run(365, []any{x, dim, index, src})
 }
 
 // ScatterReduceOptions are the optional arguments.
@@ -5946,7 +5960,7 @@ type ScatterReduceOptions struct {
 // minimum.
 func (x *Tensor) ScatterReduce(dim int, index *Tensor, src *Tensor, reduce string, options ...ScatterReduceOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(365, []any{x, dim, index, src, reduce, o.IncludeSelf}, &out)
+	err = run(366, []any{x, dim, index, src, reduce, o.IncludeSelf}, &out)
 	return
 }
 
@@ -5959,7 +5973,7 @@ type ScatterReduce_Options struct {
 // ScatterReduce_: In-place version of `scatter_reduce`.
 func (x *Tensor) ScatterReduce_(dim int, index *Tensor, src *Tensor, reduce string, options ...ScatterReduce_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(366, []any{x, dim, index, src, reduce, o.IncludeSelf})
+	return x, run(367, []any{x, dim, index, src, reduce, o.IncludeSelf})
 }
 
 // IndexReduceOptions are the optional arguments.
@@ -5971,7 +5985,7 @@ type IndexReduceOptions struct {
 // IndexReduce: index_add with the product, mean, maximum or minimum in place of the sum.
 func (x *Tensor) IndexReduce(dim int, index *Tensor, source *Tensor, reduce string, options ...IndexReduceOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(367, []any{x, dim, index, source, reduce, o.IncludeSelf}, &out)
+	err = run(368, []any{x, dim, index, source, reduce, o.IncludeSelf}, &out)
 	return
 }
 
@@ -5984,45 +5998,45 @@ type IndexReduce_Options struct {
 // IndexReduce_: In-place version of `index_reduce`.
 func (x *Tensor) IndexReduce_(dim int, index *Tensor, source *Tensor, reduce string, options ...IndexReduce_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(368, []any{x, dim, index, source, reduce, o.IncludeSelf})
+	return x, run(369, []any{x, dim, index, source, reduce, o.IncludeSelf})
 }
 
 // IndexFill: A copy of the input with one number in the slices that the index names.
 func (x *Tensor) IndexFill(dim int, index *Tensor, value any) (out *Tensor, err error) {
-	err = run(369, []any{x, dim, index, value}, &out)
+	err = run(370, []any{x, dim, index, value}, &out)
 	return
 }
 
 // IndexFill_: In-place version of `index_fill`.
 func (x *Tensor) IndexFill_(dim int, index *Tensor, value any) (*Tensor, error) {
-	return x, run(370, []any{x, dim, index, value})
+	return x, run(371, []any{x, dim, index, value})
 }
 
 // IndexCopy: A copy of the input with other slices where the index names them.
 func (x *Tensor) IndexCopy(dim int, index *Tensor, source *Tensor) (out *Tensor, err error) {
-	err = run(371, []any{x, dim, index, source}, &out)
+	err = run(372, []any{x, dim, index, source}, &out)
 	return
 }
 
 // IndexCopy_: In-place version of `index_copy`.
 func (x *Tensor) IndexCopy_(dim int, index *Tensor, source *Tensor) (*Tensor, error) {
-	return x, run(372, []any{x, dim, index, source})
+	return x, run(373, []any{x, dim, index, source})
 }
 
 // MaskedScatter: A copy of the input with elements of source, in their order, where the mask holds.
 func (x *Tensor) MaskedScatter(mask *Tensor, source *Tensor) (out *Tensor, err error) {
-	err = run(373, []any{x, mask, source}, &out)
+	err = run(374, []any{x, mask, source}, &out)
 	return
 }
 
 // MaskedScatter_: In-place version of `masked_scatter`.
 func (x *Tensor) MaskedScatter_(mask *Tensor, source *Tensor) (*Tensor, error) {
-	return x, run(374, []any{x, mask, source})
+	return x, run(375, []any{x, mask, source})
 }
 
 // Take: The elements at positions, in the index's shape.
 func (x *Tensor) Take(index *Tensor) (out *Tensor, err error) {
-	err = run(375, []any{x, index}, &out)
+	err = run(376, []any{x, index}, &out)
 	return
 }
 
@@ -6035,7 +6049,7 @@ type TakeAlongDimOptions struct {
 // TakeAlongDim: gather, with broadcasting.
 func (x *Tensor) TakeAlongDim(indices *Tensor, options ...TakeAlongDimOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(376, []any{x, indices, o.Dim}, &out)
+	err = run(377, []any{x, indices, o.Dim}, &out)
 	return
 }
 
@@ -6048,7 +6062,7 @@ type PutOptions struct {
 // Put: A copy of the input with other elements at positions.
 func (x *Tensor) Put(index *Tensor, source *Tensor, options ...PutOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(377, []any{x, index, source, o.Accumulate}, &out)
+	err = run(378, []any{x, index, source, o.Accumulate}, &out)
 	return
 }
 
@@ -6061,7 +6075,7 @@ type Put_Options struct {
 // Put_: In-place version of `put`.
 func (x *Tensor) Put_(index *Tensor, source *Tensor, options ...Put_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(378, []any{x, index, source, o.Accumulate})
+	return x, run(379, []any{x, index, source, o.Accumulate})
 }
 
 // NonzeroStaticOptions are the optional arguments.
@@ -6074,19 +6088,19 @@ type NonzeroStaticOptions struct {
 // dimensions].
 func (x *Tensor) NonzeroStatic(size int, options ...NonzeroStaticOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(379, []any{x, size, o.FillValue}, &out)
+	err = run(380, []any{x, size, o.FillValue}, &out)
 	return
 }
 
 // MaskedSelect: The elements where the mask holds, 1-d.
 func (x *Tensor) MaskedSelect(mask *Tensor) (out *Tensor, err error) {
-	err = run(380, []any{x, mask}, &out)
+	err = run(381, []any{x, mask}, &out)
 	return
 }
 
 // Nonzero: The positions of nonzero elements: int64 [count, dimensions].
 func (x *Tensor) Nonzero() (out *Tensor, err error) {
-	err = run(381, []any{x}, &out)
+	err = run(382, []any{x}, &out)
 	return
 }
 
@@ -6099,7 +6113,7 @@ type OneHotOptions struct {
 // OneHot: int64 tensor with a new last dimension that is 1 at the class and 0 elsewhere.
 func OneHot(input *Tensor, options ...OneHotOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(382, []any{input, o.NumClasses}, &out)
+	err = run(383, []any{input, o.NumClasses}, &out)
 	return
 }
 
@@ -6112,7 +6126,7 @@ type TrilOptions struct {
 // Tril: The lower triangle of matrices; other elements become 0.
 func (x *Tensor) Tril(options ...TrilOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(383, []any{x, o.Diagonal}, &out)
+	err = run(384, []any{x, o.Diagonal}, &out)
 	return
 }
 
@@ -6125,7 +6139,7 @@ type Tril_Options struct {
 // Tril_: In-place version of `tril`.
 func (x *Tensor) Tril_(options ...Tril_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(384, []any{x, o.Diagonal})
+	return x, run(385, []any{x, o.Diagonal})
 }
 
 // TriuOptions are the optional arguments.
@@ -6137,7 +6151,7 @@ type TriuOptions struct {
 // Triu: The upper triangle of matrices; other elements become 0.
 func (x *Tensor) Triu(options ...TriuOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(385, []any{x, o.Diagonal}, &out)
+	err = run(386, []any{x, o.Diagonal}, &out)
 	return
 }
 
@@ -6150,7 +6164,7 @@ type Triu_Options struct {
 // Triu_: In-place version of `triu`.
 func (x *Tensor) Triu_(options ...Triu_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(386, []any{x, o.Diagonal})
+	return x, run(387, []any{x, o.Diagonal})
 }
 
 // AtOptions are the optional arguments.
@@ -6162,7 +6176,7 @@ type AtOptions struct {
 // At: input[index] of Python. A view, unless there are tensors.
 func At(input *Tensor, index string, options ...AtOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(387, []any{input, index, o.Tensors}, &out)
+	err = run(388, []any{input, index, o.Tensors}, &out)
 	return
 }
 
@@ -6175,7 +6189,7 @@ type SetAtOptions struct {
 // SetAt: input[index] = value of Python.
 func SetAt(input *Tensor, index string, value any, options ...SetAtOptions) (*Tensor, error) {
 	o := last(options)
-	return input, run(388, []any{input, index, value, o.Tensors})
+	return input, run(389, []any{input, index, value, o.Tensors})
 }
 
 // SegmentReduceOptions are the optional arguments.
@@ -6203,7 +6217,7 @@ type SegmentReduceOptions struct {
 // SegmentReduce: Reduces each of the segments that lie one behind the other along a dimension.
 func SegmentReduce(data *Tensor, reduce string, options ...SegmentReduceOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(389, []any{data, reduce, o.Lengths, o.Indices, o.Offsets, o.Axis, o.Unsafe, o.Initial}, &out)
+	err = run(390, []any{data, reduce, o.Lengths, o.Indices, o.Offsets, o.Axis, o.Unsafe, o.Initial}, &out)
 	return
 }
 
@@ -6216,20 +6230,20 @@ type CalculateGainOptions struct {
 // CalculateGain: The recommended gain of weights before a nonlinearity.
 func CalculateGain(nonlinearity string, options ...CalculateGainOptions) (out float64, err error) {
 	o := last(options)
-	err = run(390, []any{nonlinearity, o.Param}, &out)
+	err = run(391, []any{nonlinearity, o.Param}, &out)
 	return
 }
 
 // CalculateFanInAndFanOut: How many numbers each output of a weight is made of, and how many each
 // input goes into. How many inputs and how many outputs each unit has.
 func CalculateFanInAndFanOut(tensor *Tensor) (fanIn int, fanOut int, err error) {
-	err = run(391, []any{tensor}, &fanIn, &fanOut)
+	err = run(392, []any{tensor}, &fanIn, &fanOut)
 	return
 }
 
 // Eye_: Fills a matrix with the identity.
 func Eye_(tensor *Tensor) (*Tensor, error) {
-	return tensor, run(392, []any{tensor})
+	return tensor, run(393, []any{tensor})
 }
 
 // Dirac_Options are the optional arguments.
@@ -6241,7 +6255,7 @@ type Dirac_Options struct {
 // Dirac_: Fills a convolution's weight so that it keeps as many channels as it can, in each group.
 func Dirac_(tensor *Tensor, options ...Dirac_Options) (*Tensor, error) {
 	o := last(options)
-	return tensor, run(393, []any{tensor, o.Groups})
+	return tensor, run(394, []any{tensor, o.Groups})
 }
 
 // XavierUniform_Options are the optional arguments.
@@ -6257,7 +6271,7 @@ type XavierUniform_Options struct {
 // (Glorot and Bengio, 2010).
 func XavierUniform_(tensor *Tensor, options ...XavierUniform_Options) (*Tensor, error) {
 	o := last(options)
-	return tensor, run(394, []any{tensor, o.Gain, o.Generator})
+	return tensor, run(395, []any{tensor, o.Gain, o.Generator})
 }
 
 // XavierNormal_Options are the optional arguments.
@@ -6273,7 +6287,7 @@ type XavierNormal_Options struct {
 // (Glorot and Bengio, 2010).
 func XavierNormal_(tensor *Tensor, options ...XavierNormal_Options) (*Tensor, error) {
 	o := last(options)
-	return tensor, run(395, []any{tensor, o.Gain, o.Generator})
+	return tensor, run(396, []any{tensor, o.Gain, o.Generator})
 }
 
 // KaimingUniform_Options are the optional arguments.
@@ -6295,7 +6309,7 @@ type KaimingUniform_Options struct {
 // (He et al., arXiv 1502.01852).
 func KaimingUniform_(tensor *Tensor, options ...KaimingUniform_Options) (*Tensor, error) {
 	o := last(options)
-	return tensor, run(396, []any{tensor, o.A, o.Mode, o.Nonlinearity, o.Generator})
+	return tensor, run(397, []any{tensor, o.A, o.Mode, o.Nonlinearity, o.Generator})
 }
 
 // KaimingNormal_Options are the optional arguments.
@@ -6317,7 +6331,7 @@ type KaimingNormal_Options struct {
 // et al., arXiv 1502.01852).
 func KaimingNormal_(tensor *Tensor, options ...KaimingNormal_Options) (*Tensor, error) {
 	o := last(options)
-	return tensor, run(397, []any{tensor, o.A, o.Mode, o.Nonlinearity, o.Generator})
+	return tensor, run(398, []any{tensor, o.A, o.Mode, o.Nonlinearity, o.Generator})
 }
 
 // TruncNormal_Options are the optional arguments.
@@ -6342,7 +6356,7 @@ type TruncNormal_Options struct {
 // again.
 func TruncNormal_(tensor *Tensor, options ...TruncNormal_Options) (*Tensor, error) {
 	o := last(options)
-	return tensor, run(398, []any{tensor, o.Mean, o.Std, o.A, o.B, o.Generator})
+	return tensor, run(399, []any{tensor, o.Mean, o.Std, o.A, o.B, o.Generator})
 }
 
 // Orthogonal_Options are the optional arguments.
@@ -6358,7 +6372,7 @@ type Orthogonal_Options struct {
 // orthogonal, or columns if there are more rows (Saxe et al., arXiv 1312.6120).
 func Orthogonal_(tensor *Tensor, options ...Orthogonal_Options) (*Tensor, error) {
 	o := last(options)
-	return tensor, run(399, []any{tensor, o.Gain, o.Generator})
+	return tensor, run(400, []any{tensor, o.Gain, o.Generator})
 }
 
 // Sparse_Options are the optional arguments.
@@ -6374,24 +6388,24 @@ type Sparse_Options struct {
 // 2010).
 func Sparse_(tensor *Tensor, sparsity float64, options ...Sparse_Options) (*Tensor, error) {
 	o := last(options)
-	return tensor, run(400, []any{tensor, sparsity, o.Std, o.Generator})
+	return tensor, run(401, []any{tensor, sparsity, o.Std, o.Generator})
 }
 
 // Matmul: Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast.
 func (x *Tensor) Matmul(other *Tensor) (out *Tensor, err error) {
-	err = run(401, []any{x, other}, &out)
+	err = run(402, []any{x, other}, &out)
 	return
 }
 
 // Mm: Product of two matrices: [n, k] and [k, m] make [n, m].
 func (x *Tensor) Mm(mat2 *Tensor) (out *Tensor, err error) {
-	err = run(402, []any{x, mat2}, &out)
+	err = run(403, []any{x, mat2}, &out)
 	return
 }
 
 // Bmm: Products of matrices: [b, n, k] and [b, k, m] make [b, n, m].
 func (x *Tensor) Bmm(mat2 *Tensor) (out *Tensor, err error) {
-	err = run(403, []any{x, mat2}, &out)
+	err = run(404, []any{x, mat2}, &out)
 	return
 }
 
@@ -6407,7 +6421,7 @@ type BaddbmmOptions struct {
 // Baddbmm: beta * input + alpha * (batch1 @ batch2), matrix by matrix.
 func (x *Tensor) Baddbmm(batch1 *Tensor, batch2 *Tensor, options ...BaddbmmOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(404, []any{x, batch1, batch2, o.Beta, o.Alpha}, &out)
+	err = run(405, []any{x, batch1, batch2, o.Beta, o.Alpha}, &out)
 	return
 }
 
@@ -6423,7 +6437,7 @@ type Baddbmm_Options struct {
 // Baddbmm_: In-place version of `baddbmm`.
 func (x *Tensor) Baddbmm_(batch1 *Tensor, batch2 *Tensor, options ...Baddbmm_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(405, []any{x, batch1, batch2, o.Beta, o.Alpha})
+	return x, run(406, []any{x, batch1, batch2, o.Beta, o.Alpha})
 }
 
 // AddbmmOptions are the optional arguments.
@@ -6438,7 +6452,7 @@ type AddbmmOptions struct {
 // Addbmm: beta * input + alpha * the sum of batch1 @ batch2 over the batch.
 func (x *Tensor) Addbmm(batch1 *Tensor, batch2 *Tensor, options ...AddbmmOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(406, []any{x, batch1, batch2, o.Beta, o.Alpha}, &out)
+	err = run(407, []any{x, batch1, batch2, o.Beta, o.Alpha}, &out)
 	return
 }
 
@@ -6454,12 +6468,12 @@ type Addbmm_Options struct {
 // Addbmm_: In-place version of `addbmm`.
 func (x *Tensor) Addbmm_(batch1 *Tensor, batch2 *Tensor, options ...Addbmm_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(407, []any{x, batch1, batch2, o.Beta, o.Alpha})
+	return x, run(408, []any{x, batch1, batch2, o.Beta, o.Alpha})
 }
 
 // Mv: Product of a matrix [n, k] and a vector [k]: [n].
 func (x *Tensor) Mv(vec *Tensor) (out *Tensor, err error) {
-	err = run(408, []any{x, vec}, &out)
+	err = run(409, []any{x, vec}, &out)
 	return
 }
 
@@ -6475,7 +6489,7 @@ type AddmvOptions struct {
 // Addmv: beta * input + alpha * (mat @ vec).
 func (x *Tensor) Addmv(mat *Tensor, vec *Tensor, options ...AddmvOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(409, []any{x, mat, vec, o.Beta, o.Alpha}, &out)
+	err = run(410, []any{x, mat, vec, o.Beta, o.Alpha}, &out)
 	return
 }
 
@@ -6491,18 +6505,18 @@ type Addmv_Options struct {
 // Addmv_: In-place version of `addmv`.
 func (x *Tensor) Addmv_(mat *Tensor, vec *Tensor, options ...Addmv_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(410, []any{x, mat, vec, o.Beta, o.Alpha})
+	return x, run(411, []any{x, mat, vec, o.Beta, o.Alpha})
 }
 
 // Vdot: Inner product of two vectors, 0-d; of complex numbers it would conjugate the first.
 func (x *Tensor) Vdot(other *Tensor) (out *Tensor, err error) {
-	err = run(411, []any{x, other}, &out)
+	err = run(412, []any{x, other}, &out)
 	return
 }
 
 // Dot: Inner product of two vectors, 0-d.
 func (x *Tensor) Dot(tensor *Tensor) (out *Tensor, err error) {
-	err = run(412, []any{x, tensor}, &out)
+	err = run(413, []any{x, tensor}, &out)
 	return
 }
 
@@ -6518,7 +6532,7 @@ type AddmmOptions struct {
 // Addmm: beta * input + alpha * (mat1 @ mat2).
 func (x *Tensor) Addmm(mat1 *Tensor, mat2 *Tensor, options ...AddmmOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(413, []any{x, mat1, mat2, o.Beta, o.Alpha}, &out)
+	err = run(414, []any{x, mat1, mat2, o.Beta, o.Alpha}, &out)
 	return
 }
 
@@ -6534,12 +6548,12 @@ type Addmm_Options struct {
 // Addmm_: In-place version of `addmm`.
 func (x *Tensor) Addmm_(mat1 *Tensor, mat2 *Tensor, options ...Addmm_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(414, []any{x, mat1, mat2, o.Beta, o.Alpha})
+	return x, run(415, []any{x, mat1, mat2, o.Beta, o.Alpha})
 }
 
 // Outer: All products of an element of the one and one of the other: [n, m].
 func (x *Tensor) Outer(vec2 *Tensor) (out *Tensor, err error) {
-	err = run(415, []any{x, vec2}, &out)
+	err = run(416, []any{x, vec2}, &out)
 	return
 }
 
@@ -6555,7 +6569,7 @@ type AddrOptions struct {
 // Addr: beta * input + alpha * outer(vec1, vec2).
 func (x *Tensor) Addr(vec1 *Tensor, vec2 *Tensor, options ...AddrOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(416, []any{x, vec1, vec2, o.Beta, o.Alpha}, &out)
+	err = run(417, []any{x, vec1, vec2, o.Beta, o.Alpha}, &out)
 	return
 }
 
@@ -6571,13 +6585,13 @@ type Addr_Options struct {
 // Addr_: In-place version of `addr`.
 func (x *Tensor) Addr_(vec1 *Tensor, vec2 *Tensor, options ...Addr_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(417, []any{x, vec1, vec2, o.Beta, o.Alpha})
+	return x, run(418, []any{x, vec1, vec2, o.Beta, o.Alpha})
 }
 
 // Inner: Sums of products over the last dimension of both; with a number, its product with each
 // element.
 func (x *Tensor) Inner(other *Tensor) (out *Tensor, err error) {
-	err = run(418, []any{x, other}, &out)
+	err = run(419, []any{x, other}, &out)
 	return
 }
 
@@ -6590,20 +6604,20 @@ type CrossOptions struct {
 // Cross: Cross product of vectors of three elements.
 func (x *Tensor) Cross(other *Tensor, options ...CrossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(419, []any{x, other, o.Dim}, &out)
+	err = run(420, []any{x, other, o.Dim}, &out)
 	return
 }
 
 // Kron: Kronecker product: each element of input times the whole of other.
 func (x *Tensor) Kron(other *Tensor) (out *Tensor, err error) {
-	err = run(420, []any{x, other}, &out)
+	err = run(421, []any{x, other}, &out)
 	return
 }
 
 // Einsum: Sums of products over the dimensions that the equation names: those that it does not name
 // behind the arrow are summed.
 func Einsum(equation string, operands []*Tensor) (out *Tensor, err error) {
-	err = run(421, []any{equation, operands}, &out)
+	err = run(422, []any{equation, operands}, &out)
 	return
 }
 
@@ -6616,13 +6630,13 @@ type TensordotOptions struct {
 // Tensordot: Sums of products over several dimensions.
 func Tensordot(a *Tensor, b *Tensor, options ...TensordotOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(422, []any{a, b, o.Dims}, &out)
+	err = run(423, []any{a, b, o.Dims}, &out)
 	return
 }
 
 // TensordotDims: tensordot over dimensions that are named.
 func TensordotDims(a *Tensor, b *Tensor, dimsA []int, dimsB []int) (out *Tensor, err error) {
-	err = run(423, []any{a, b, dimsA, dimsB}, &out)
+	err = run(424, []any{a, b, dimsA, dimsB}, &out)
 	return
 }
 
@@ -6635,37 +6649,37 @@ type BilinearOptions struct {
 // Bilinear: input1 @ weight[k] @ input2 + bias, for each row and each k.
 func Bilinear(input1 *Tensor, input2 *Tensor, weight *Tensor, options ...BilinearOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(424, []any{input1, input2, weight, o.Bias}, &out)
+	err = run(425, []any{input1, input2, weight, o.Bias}, &out)
 	return
 }
 
 // LinalgMatmul: Another name of `matmul`.
 func LinalgMatmul(input *Tensor, other *Tensor) (out *Tensor, err error) {
-	err = run(425, []any{input, other}, &out)
+	err = run(426, []any{input, other}, &out)
 	return
 }
 
 // MatrixPower: Products of n equal matrices; the identity for n = 0, of inverses for n < 0.
 func (x *Tensor) MatrixPower(n int) (out *Tensor, err error) {
-	err = run(426, []any{x, n}, &out)
+	err = run(427, []any{x, n}, &out)
 	return
 }
 
 // LinalgMultiDot: Product of several matrices, in the order that takes the fewest multiplications.
 func LinalgMultiDot(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(427, []any{tensors}, &out)
+	err = run(428, []any{tensors}, &out)
 	return
 }
 
 // ChainMatmul: Product of several matrices, in the order that takes the fewest multiplications.
 func ChainMatmul(matrices []*Tensor) (out *Tensor, err error) {
-	err = run(428, []any{matrices}, &out)
+	err = run(429, []any{matrices}, &out)
 	return
 }
 
 // Trace: Sum of the elements on the diagonal.
 func (x *Tensor) Trace() (out *Tensor, err error) {
-	err = run(429, []any{x}, &out)
+	err = run(430, []any{x}, &out)
 	return
 }
 
@@ -6684,7 +6698,7 @@ type LinalgDiagonalOptions struct {
 // LinalgDiagonal: The diagonals of matrices, as a view.
 func LinalgDiagonal(A *Tensor, options ...LinalgDiagonalOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(430, []any{A, o.Offset, o.Dim1, o.Dim2}, &out)
+	err = run(431, []any{A, o.Offset, o.Dim1, o.Dim2}, &out)
 	return
 }
 
@@ -6697,7 +6711,7 @@ type LinalgCrossOptions struct {
 // LinalgCross: Cross product of vectors of three elements.
 func LinalgCross(input *Tensor, other *Tensor, options ...LinalgCrossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(431, []any{input, other, o.Dim}, &out)
+	err = run(432, []any{input, other, o.Dim}, &out)
 	return
 }
 
@@ -6710,7 +6724,7 @@ type LinalgVecdotOptions struct {
 // LinalgVecdot: Inner products of vectors along a dimension.
 func LinalgVecdot(x_ *Tensor, y *Tensor, options ...LinalgVecdotOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(432, []any{x_, y, o.Dim}, &out)
+	err = run(433, []any{x_, y, o.Dim}, &out)
 	return
 }
 
@@ -6732,7 +6746,7 @@ type LinalgVectorNormOptions struct {
 // LinalgVectorNorm: Vector norm: (sum |x|^ord)^(1/ord).
 func LinalgVectorNorm(input *Tensor, options ...LinalgVectorNormOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(433, []any{input, o.Ord, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(434, []any{input, o.Ord, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
@@ -6756,7 +6770,7 @@ type LinalgMatrixNormOptions struct {
 // LinalgMatrixNorm: Norm of matrices. Python's 'nuc' is nuclear_norm.
 func LinalgMatrixNorm(input *Tensor, options ...LinalgMatrixNormOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(434, []any{input, o.Ord, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(435, []any{input, o.Ord, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
@@ -6772,7 +6786,7 @@ type NuclearNormOptions struct {
 // NuclearNorm: The sum of the singular values of matrices.
 func NuclearNorm(input *Tensor, options ...NuclearNormOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(435, []any{input, o.Dim, o.Keepdim}, &out)
+	err = run(436, []any{input, o.Dim, o.Keepdim}, &out)
 	return
 }
 
@@ -6794,7 +6808,7 @@ type LinalgNormOptions struct {
 // LinalgNorm: vector_norm of vectors, matrix_norm of matrices.
 func LinalgNorm(input *Tensor, options ...LinalgNormOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(436, []any{input, o.Ord, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(437, []any{input, o.Ord, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
@@ -6810,7 +6824,7 @@ type CosineSimilarityOptions struct {
 // CosineSimilarity: Cosine of the angle between vectors along a dimension.
 func CosineSimilarity(x1 *Tensor, x2 *Tensor, options ...CosineSimilarityOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(437, []any{x1, x2, o.Dim, o.Eps}, &out)
+	err = run(438, []any{x1, x2, o.Dim, o.Eps}, &out)
 	return
 }
 
@@ -6829,7 +6843,7 @@ type PairwiseDistanceOptions struct {
 // PairwiseDistance: norm(x1 - x2 + eps) along the last dimension.
 func PairwiseDistance(x1 *Tensor, x2 *Tensor, options ...PairwiseDistanceOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(438, []any{x1, x2, o.P, o.Eps, o.Keepdim}, &out)
+	err = run(439, []any{x1, x2, o.P, o.Eps, o.Keepdim}, &out)
 	return
 }
 
@@ -6842,7 +6856,7 @@ type DistOptions struct {
 // Dist: norm(input - other) of all elements.
 func (x *Tensor) Dist(other *Tensor, options ...DistOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(439, []any{x, other, o.P}, &out)
+	err = run(440, []any{x, other, o.P}, &out)
 	return
 }
 
@@ -6859,7 +6873,7 @@ type CdistOptions struct {
 // Cdist: Distances between each row of the one and each of the other: [..., n, m].
 func Cdist(x1 *Tensor, x2 *Tensor, options ...CdistOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(440, []any{x1, x2, o.P, o.ComputeMode}, &out)
+	err = run(441, []any{x1, x2, o.P, o.ComputeMode}, &out)
 	return
 }
 
@@ -6873,19 +6887,19 @@ type PdistOptions struct {
 // ...
 func Pdist(input *Tensor, options ...PdistOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(441, []any{input, o.P}, &out)
+	err = run(442, []any{input, o.P}, &out)
 	return
 }
 
 // Renorm: The input with those slices along a dimension scaled down whose norm is larger.
 func (x *Tensor) Renorm(p any, dim int, maxnorm any) (out *Tensor, err error) {
-	err = run(442, []any{x, p, dim, maxnorm}, &out)
+	err = run(443, []any{x, p, dim, maxnorm}, &out)
 	return
 }
 
 // Renorm_: In-place version of `renorm`.
 func (x *Tensor) Renorm_(p any, dim int, maxnorm any) (*Tensor, error) {
-	return x, run(443, []any{x, p, dim, maxnorm})
+	return x, run(444, []any{x, p, dim, maxnorm})
 }
 
 // VanderOptions are the optional arguments.
@@ -6901,7 +6915,7 @@ type VanderOptions struct {
 // `increasing`.
 func Vander(x_ *Tensor, options ...VanderOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(444, []any{x_, o.N, o.Increasing}, &out)
+	err = run(445, []any{x_, o.N, o.Increasing}, &out)
 	return
 }
 
@@ -6915,7 +6929,7 @@ type LinalgVanderOptions struct {
 // element.
 func LinalgVander(x_ *Tensor, options ...LinalgVanderOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(445, []any{x_, o.N}, &out)
+	err = run(446, []any{x_, o.N}, &out)
 	return
 }
 
@@ -6931,7 +6945,7 @@ type MseLossOptions struct {
 // MseLoss: (input - target) squared.
 func MseLoss(input *Tensor, target *Tensor, options ...MseLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(446, []any{input, target, o.Reduction, o.Weight}, &out)
+	err = run(447, []any{input, target, o.Reduction, o.Weight}, &out)
 	return
 }
 
@@ -6947,7 +6961,7 @@ type L1LossOptions struct {
 // L1Loss: |input - target|.
 func L1Loss(input *Tensor, target *Tensor, options ...L1LossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(447, []any{input, target, o.Reduction, o.Weight}, &out)
+	err = run(448, []any{input, target, o.Reduction, o.Weight}, &out)
 	return
 }
 
@@ -6964,7 +6978,7 @@ type SmoothL1LossOptions struct {
 // (arXiv 1504.08083).
 func SmoothL1Loss(input *Tensor, target *Tensor, options ...SmoothL1LossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(448, []any{input, target, o.Reduction, o.Beta}, &out)
+	err = run(449, []any{input, target, o.Reduction, o.Beta}, &out)
 	return
 }
 
@@ -6983,7 +6997,7 @@ type HuberLossOptions struct {
 // HuberLoss: 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere.
 func HuberLoss(input *Tensor, target *Tensor, options ...HuberLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(449, []any{input, target, o.Reduction, o.Delta, o.Weight}, &out)
+	err = run(450, []any{input, target, o.Reduction, o.Delta, o.Weight}, &out)
 	return
 }
 
@@ -6999,7 +7013,7 @@ type KlDivOptions struct {
 // KlDiv: The Kullback-Leibler divergence: target * (log(target) - input).
 func KlDiv(input *Tensor, target *Tensor, options ...KlDivOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(450, []any{input, target, o.Reduction, o.LogTarget}, &out)
+	err = run(451, []any{input, target, o.Reduction, o.LogTarget}, &out)
 	return
 }
 
@@ -7022,7 +7036,7 @@ type PoissonNllLossOptions struct {
 // logarithm of the target's probability.
 func PoissonNllLoss(input *Tensor, target *Tensor, options ...PoissonNllLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(451, []any{input, target, o.LogInput, o.Full, o.Eps, o.Reduction}, &out)
+	err = run(452, []any{input, target, o.LogInput, o.Full, o.Eps, o.Reduction}, &out)
 	return
 }
 
@@ -7042,7 +7056,7 @@ type GaussianNllLossOptions struct {
 // target's density.
 func GaussianNllLoss(input *Tensor, target *Tensor, var_ any, options ...GaussianNllLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(452, []any{input, target, var_, o.Full, o.Eps, o.Reduction}, &out)
+	err = run(453, []any{input, target, var_, o.Full, o.Eps, o.Reduction}, &out)
 	return
 }
 
@@ -7055,7 +7069,7 @@ type SoftMarginLossOptions struct {
 // SoftMarginLoss: log(1 + exp(-target * input)).
 func SoftMarginLoss(input *Tensor, target *Tensor, options ...SoftMarginLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(453, []any{input, target, o.Reduction}, &out)
+	err = run(454, []any{input, target, o.Reduction}, &out)
 	return
 }
 
@@ -7072,7 +7086,7 @@ type HingeEmbeddingLossOptions struct {
 // is neither.
 func HingeEmbeddingLoss(input *Tensor, target *Tensor, options ...HingeEmbeddingLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(454, []any{input, target, o.Margin, o.Reduction}, &out)
+	err = run(455, []any{input, target, o.Margin, o.Reduction}, &out)
 	return
 }
 
@@ -7088,7 +7102,7 @@ type MarginRankingLossOptions struct {
 // MarginRankingLoss: max(0, -target * (input1 - input2) + margin).
 func MarginRankingLoss(input1 *Tensor, input2 *Tensor, target *Tensor, options ...MarginRankingLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(455, []any{input1, input2, target, o.Margin, o.Reduction}, &out)
+	err = run(456, []any{input1, input2, target, o.Margin, o.Reduction}, &out)
 	return
 }
 
@@ -7105,7 +7119,7 @@ type CosineEmbeddingLossOptions struct {
 // that of the angle between the two.
 func CosineEmbeddingLoss(input1 *Tensor, input2 *Tensor, target *Tensor, options ...CosineEmbeddingLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(456, []any{input1, input2, target, o.Margin, o.Reduction}, &out)
+	err = run(457, []any{input1, input2, target, o.Margin, o.Reduction}, &out)
 	return
 }
 
@@ -7130,7 +7144,7 @@ type TripletMarginLossOptions struct {
 // TripletMarginLoss: max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
 func TripletMarginLoss(anchor *Tensor, positive *Tensor, negative *Tensor, options ...TripletMarginLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(457, []any{anchor, positive, negative, o.Margin, o.P, o.Eps, o.Swap, o.Reduction}, &out)
+	err = run(458, []any{anchor, positive, negative, o.Margin, o.P, o.Eps, o.Swap, o.Reduction}, &out)
 	return
 }
 
@@ -7153,7 +7167,7 @@ type MultiMarginLossOptions struct {
 // input[class])^p, without the term of the target itself.
 func MultiMarginLoss(input *Tensor, target *Tensor, options ...MultiMarginLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(458, []any{input, target, o.P, o.Margin, o.Weight, o.Reduction}, &out)
+	err = run(459, []any{input, target, o.P, o.Margin, o.Weight, o.Reduction}, &out)
 	return
 }
 
@@ -7167,7 +7181,7 @@ type MultilabelMarginLossOptions struct {
 // all other classes, over the number of classes.
 func MultilabelMarginLoss(input *Tensor, target *Tensor, options ...MultilabelMarginLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(459, []any{input, target, o.Reduction}, &out)
+	err = run(460, []any{input, target, o.Reduction}, &out)
 	return
 }
 
@@ -7183,7 +7197,7 @@ type MultilabelSoftMarginLossOptions struct {
 // MultilabelSoftMarginLoss: The mean over the classes of binary_cross_entropy_with_logits.
 func MultilabelSoftMarginLoss(input *Tensor, target *Tensor, options ...MultilabelSoftMarginLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(460, []any{input, target, o.Weight, o.Reduction}, &out)
+	err = run(461, []any{input, target, o.Weight, o.Reduction}, &out)
 	return
 }
 
@@ -7202,7 +7216,7 @@ type NllLossOptions struct {
 // NllLoss: Negative log-likelihood: -weight[target] * input[target].
 func NllLoss(input *Tensor, target *Tensor, options ...NllLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(461, []any{input, target, o.Weight, o.IgnoreIndex, o.Reduction}, &out)
+	err = run(462, []any{input, target, o.Weight, o.IgnoreIndex, o.Reduction}, &out)
 	return
 }
 
@@ -7224,7 +7238,7 @@ type CtcLossOptions struct {
 // log_probs.
 func CtcLoss(logProbs *Tensor, targets *Tensor, inputLengths *Tensor, targetLengths *Tensor, options ...CtcLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(462, []any{logProbs, targets, inputLengths, targetLengths, o.Blank, o.Reduction, o.ZeroInfinity}, &out)
+	err = run(463, []any{logProbs, targets, inputLengths, targetLengths, o.Blank, o.Reduction, o.ZeroInfinity}, &out)
 	return
 }
 
@@ -7246,7 +7260,7 @@ type CrossEntropyOptions struct {
 // CrossEntropy: Negative log-likelihood of log_softmax(input) over dimension 1.
 func CrossEntropy(input *Tensor, target *Tensor, options ...CrossEntropyOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(463, []any{input, target, o.Weight, o.IgnoreIndex, o.Reduction, o.LabelSmoothing}, &out)
+	err = run(464, []any{input, target, o.Weight, o.IgnoreIndex, o.Reduction, o.LabelSmoothing}, &out)
 	return
 }
 
@@ -7273,7 +7287,7 @@ type LinearCrossEntropyOptions struct {
 // held at once.
 func LinearCrossEntropy(input *Tensor, linearWeight *Tensor, target *Tensor, options ...LinearCrossEntropyOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(464, []any{input, linearWeight, target, o.LinearBias, o.Weight, o.Reduction, o.IgnoreIndex, o.LabelSmoothing}, &out)
+	err = run(465, []any{input, linearWeight, target, o.LinearBias, o.Weight, o.Reduction, o.IgnoreIndex, o.LabelSmoothing}, &out)
 	return
 }
 
@@ -7290,7 +7304,7 @@ type BinaryCrossEntropyOptions struct {
 // bounded by -100.
 func BinaryCrossEntropy(input *Tensor, target *Tensor, options ...BinaryCrossEntropyOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(465, []any{input, target, o.Weight, o.Reduction}, &out)
+	err = run(466, []any{input, target, o.Weight, o.Reduction}, &out)
 	return
 }
 
@@ -7309,7 +7323,7 @@ type BinaryCrossEntropyWithLogitsOptions struct {
 // BinaryCrossEntropyWithLogits: binary_cross_entropy of sigmoid(input), without overflow.
 func BinaryCrossEntropyWithLogits(input *Tensor, target *Tensor, options ...BinaryCrossEntropyWithLogitsOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(466, []any{input, target, o.Weight, o.Reduction, o.PosWeight}, &out)
+	err = run(467, []any{input, target, o.Weight, o.Reduction, o.PosWeight}, &out)
 	return
 }
 
@@ -7322,20 +7336,20 @@ type ModuleForwardOptions struct {
 // Forward: Applies the module.
 func (x *Module) Forward(input *Tensor, options ...ModuleForwardOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(467, []any{x, input, o.Target}, &out)
+	err = run(468, []any{x, input, o.Target}, &out)
 	return
 }
 
 // ForwardInputs: Applies a module to any number of inputs, as losses of three tensors need.
 func (x *Module) ForwardInputs(inputs []*Tensor) (out *Tensor, err error) {
-	err = run(468, []any{x, inputs}, &out)
+	err = run(469, []any{x, inputs}, &out)
 	return
 }
 
 // ForwardOutputs: Applies a module whose forward has several results. All that the module computes,
 // as the states of a recurrent network beside its outputs; of most modules one tensor.
 func (x *Module) ForwardOutputs(inputs []*Tensor) (out []*Tensor, err error) {
-	err = run(469, []any{x, inputs}, &out)
+	err = run(470, []any{x, inputs}, &out)
 	return
 }
 
@@ -7361,13 +7375,13 @@ type ModuleGenerateOptions struct {
 // were drawn.
 func (x *Module) Generate(tokens *Tensor, count int, options ...ModuleGenerateOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(470, []any{x, tokens, count, o.Temperature, o.TopK, o.TopP, o.Generator}, &out)
+	err = run(471, []any{x, tokens, count, o.Temperature, o.TopK, o.TopP, o.Generator}, &out)
 	return
 }
 
 // Kind: The module's class: Linear.
 func (x *Module) Kind() (out string, err error) {
-	err = run(471, []any{x}, &out)
+	err = run(472, []any{x}, &out)
 	return
 }
 
@@ -7380,12 +7394,12 @@ type ModuleTrainOptions struct {
 // Train: Sets the mode of the module and all below it: dropout and batch norm tell the two apart.
 func (x *Module) Train(options ...ModuleTrainOptions) error {
 	o := last(options)
-	return run(472, []any{x, o.Mode})
+	return run(473, []any{x, o.Mode})
 }
 
 // IsTraining: Whether the module is in training mode.
 func (x *Module) IsTraining() (out bool, err error) {
-	err = run(473, []any{x}, &out)
+	err = run(474, []any{x}, &out)
 	return
 }
 
@@ -7393,34 +7407,34 @@ func (x *Module) IsTraining() (out bool, err error) {
 // these do, and have none yet. What has several names here has them there, and buffers that share
 // memory here do so there. A module of the same class, in the same mode.
 func (x *Module) Clone() (out *Module, err error) {
-	err = run(474, []any{x}, &out)
+	err = run(475, []any{x}, &out)
 	return
 }
 
 // Parameters: The parameters of the module and of all below it; one that has several names (tied
 // weights) is listed once.
 func (x *Module) Parameters() (out []*Tensor, err error) {
-	err = run(475, []any{x}, &out)
+	err = run(476, []any{x}, &out)
 	return
 }
 
 // NamedParameters: The parameters with their names: 0.weight. One that has several is listed once,
 // under the first.
 func (x *Module) NamedParameters() (names []string, tensors []*Tensor, err error) {
-	err = run(476, []any{x}, &names, &tensors)
+	err = run(477, []any{x}, &names, &tensors)
 	return
 }
 
 // NamedBuffers: The buffers with their names: state that is not trained.
 func (x *Module) NamedBuffers() (names []string, tensors []*Tensor, err error) {
-	err = run(477, []any{x}, &names, &tensors)
+	err = run(478, []any{x}, &names, &tensors)
 	return
 }
 
 // StateDict: Parameters and buffers under PyTorch's state-dict names. The tensors are the module's
 // own, not copies.
 func (x *Module) StateDict() (names []string, tensors []*Tensor, err error) {
-	err = run(478, []any{x}, &names, &tensors)
+	err = run(479, []any{x}, &names, &tensors)
 	return
 }
 
@@ -7433,12 +7447,12 @@ type ModuleLoadStateDictOptions struct {
 // LoadStateDict: Sets parameters and buffers.
 func (x *Module) LoadStateDict(names []string, tensors []*Tensor, options ...ModuleLoadStateDictOptions) error {
 	o := last(options)
-	return run(479, []any{x, names, tensors, o.Strict})
+	return run(480, []any{x, names, tensors, o.Strict})
 }
 
 // Save: Writes parameters and buffers under their state-dict names.
 func (x *Module) Save(path string) error {
-	return run(480, []any{x, path})
+	return run(481, []any{x, path})
 }
 
 // ModuleLoadOptions are the optional arguments.
@@ -7450,7 +7464,7 @@ type ModuleLoadOptions struct {
 // Load: Sets parameters and buffers from a file.
 func (x *Module) Load(path string, options ...ModuleLoadOptions) error {
 	o := last(options)
-	return run(481, []any{x, path, o.Strict})
+	return run(482, []any{x, path, o.Strict})
 }
 
 // ModuleToOptions are the optional arguments.
@@ -7466,12 +7480,12 @@ type ModuleToOptions struct {
 // working. No other thread may use them meanwhile.
 func (x *Module) To(options ...ModuleToOptions) error {
 	o := last(options)
-	return run(482, []any{x, o.Device, o.Dtype})
+	return run(483, []any{x, o.Device, o.Dtype})
 }
 
 // Cpu: Moves parameters and buffers to the CPU, as module_to does.
 func (x *Module) Cpu() error {
-	return run(483, []any{x})
+	return run(484, []any{x})
 }
 
 // ModuleCudaOptions are the optional arguments.
@@ -7483,7 +7497,7 @@ type ModuleCudaOptions struct {
 // Cuda: Moves parameters and buffers to a CUDA device, as module_to does.
 func (x *Module) Cuda(options ...ModuleCudaOptions) error {
 	o := last(options)
-	return run(484, []any{x, o.Device})
+	return run(485, []any{x, o.Device})
 }
 
 // ModuleZeroGradOptions are the optional arguments.
@@ -7495,7 +7509,7 @@ type ModuleZeroGradOptions struct {
 // ZeroGrad: Forgets the gradients of all parameters.
 func (x *Module) ZeroGrad(options ...ModuleZeroGradOptions) error {
 	o := last(options)
-	return run(485, []any{x, o.SetToNone})
+	return run(486, []any{x, o.SetToNone})
 }
 
 // ModuleRequiresGrad_Options are the optional arguments.
@@ -7507,52 +7521,52 @@ type ModuleRequiresGrad_Options struct {
 // RequiresGrad_: Freezes or unfreezes all parameters.
 func (x *Module) RequiresGrad_(options ...ModuleRequiresGrad_Options) error {
 	o := last(options)
-	return run(486, []any{x, o.RequiresGrad})
+	return run(487, []any{x, o.RequiresGrad})
 }
 
 // ChildrenLen: How many direct children there are.
 func (x *Module) ChildrenLen() (out int, err error) {
-	err = run(487, []any{x}, &out)
+	err = run(488, []any{x}, &out)
 	return
 }
 
 // Child: A direct child.
 func (x *Module) Child(index int) (out *Module, err error) {
-	err = run(488, []any{x, index}, &out)
+	err = run(489, []any{x, index}, &out)
 	return
 }
 
 // ModuleNew: An empty container for state and children. It has no forward: the program applies the
 // children itself.
 func ModuleNew(kind string) (out *Module, err error) {
-	err = run(489, []any{kind}, &out)
+	err = run(490, []any{kind}, &out)
 	return
 }
 
 // RegisterParameter: Adds a parameter.
 func (x *Module) RegisterParameter(name string, param *Tensor) error {
-	return run(490, []any{x, name, param})
+	return run(491, []any{x, name, param})
 }
 
 // RegisterBuffer: Adds a buffer.
 func (x *Module) RegisterBuffer(name string, buffer *Tensor) error {
-	return run(491, []any{x, name, buffer})
+	return run(492, []any{x, name, buffer})
 }
 
 // RegisterModule: Adds a child.
 func (x *Module) RegisterModule(name string, child *Module) error {
-	return run(492, []any{x, name, child})
+	return run(493, []any{x, name, child})
 }
 
 // NnSequential: A module that runs its children one after another. It begins empty.
 func NnSequential() (out *Module, err error) {
-	err = run(493, []any{}, &out)
+	err = run(494, []any{}, &out)
 	return
 }
 
 // Append: Adds a child to a Sequential, under the next number.
 func (x *Module) Append(child *Module) error {
-	return run(494, []any{x, child})
+	return run(495, []any{x, child})
 }
 
 // LinearOptions are the optional arguments.
@@ -7564,7 +7578,7 @@ type LinearOptions struct {
 // Linear: input @ weight.T + bias: [..., out_features].
 func Linear(input *Tensor, weight *Tensor, options ...LinearOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(495, []any{input, weight, o.Bias}, &out)
+	err = run(496, []any{input, weight, o.Bias}, &out)
 	return
 }
 
@@ -7573,7 +7587,7 @@ func Linear(input *Tensor, weight *Tensor, options ...LinearOptions) (out *Tenso
 // nn.Sequential calls this for a Linear that a ReLU, Sigmoid or Tanh follows. PyTorch has no such
 // function; its numbers are those of the two in turn.
 func LinearActivation(input *Tensor, weight *Tensor, bias *Tensor, activation Activation) (out *Tensor, err error) {
-	err = run(496, []any{input, weight, bias, activation}, &out)
+	err = run(497, []any{input, weight, bias, activation}, &out)
 	return
 }
 
@@ -7600,7 +7614,7 @@ type BatchNormOptions struct {
 // running_var is corrected.
 func BatchNorm(input *Tensor, runningMean *Tensor, runningVar *Tensor, options ...BatchNormOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(497, []any{input, runningMean, runningVar, o.Weight, o.Bias, o.Training, o.Momentum, o.Eps}, &out)
+	err = run(498, []any{input, runningMean, runningVar, o.Weight, o.Bias, o.Training, o.Momentum, o.Eps}, &out)
 	return
 }
 
@@ -7635,7 +7649,7 @@ type BatchNormReluOptions struct {
 // those of the three in turn.
 func BatchNormRelu(input *Tensor, runningMean *Tensor, runningVar *Tensor, options ...BatchNormReluOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(498, []any{input, runningMean, runningVar, o.Weight, o.Bias, o.Training, o.Momentum, o.Eps, o.Addend, o.Limit}, &out)
+	err = run(499, []any{input, runningMean, runningVar, o.Weight, o.Bias, o.Training, o.Momentum, o.Eps, o.Addend, o.Limit}, &out)
 	return
 }
 
@@ -7655,7 +7669,7 @@ type LayerNormOptions struct {
 // over the last dimensions (arXiv 1607.06450).
 func LayerNorm(input *Tensor, normalizedShape []int, options ...LayerNormOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(499, []any{input, normalizedShape, o.Weight, o.Bias, o.Eps}, &out)
+	err = run(500, []any{input, normalizedShape, o.Weight, o.Bias, o.Eps}, &out)
 	return
 }
 
@@ -7672,7 +7686,7 @@ type RmsNormOptions struct {
 // (arXiv 1910.07467).
 func RmsNorm(input *Tensor, normalizedShape []int, options ...RmsNormOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(500, []any{input, normalizedShape, o.Weight, o.Eps}, &out)
+	err = run(501, []any{input, normalizedShape, o.Weight, o.Eps}, &out)
 	return
 }
 
@@ -7692,7 +7706,7 @@ type GroupNormOptions struct {
 // over each image's groups of channels (arXiv 1803.08494).
 func GroupNorm(input *Tensor, numGroups int, options ...GroupNormOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(501, []any{input, numGroups, o.Weight, o.Bias, o.Eps}, &out)
+	err = run(502, []any{input, numGroups, o.Weight, o.Bias, o.Eps}, &out)
 	return
 }
 
@@ -7723,7 +7737,7 @@ type InstanceNormOptions struct {
 // InstanceNorm: batch_norm of each image by itself (arXiv 1607.08022).
 func InstanceNorm(input *Tensor, options ...InstanceNormOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(502, []any{input, o.RunningMean, o.RunningVar, o.Weight, o.Bias, o.UseInputStats, o.Momentum, o.Eps}, &out)
+	err = run(503, []any{input, o.RunningMean, o.RunningVar, o.Weight, o.Bias, o.UseInputStats, o.Momentum, o.Eps}, &out)
 	return
 }
 
@@ -7743,7 +7757,7 @@ type LocalResponseNormOptions struct {
 // channels that are missing count as 0.
 func LocalResponseNorm(input *Tensor, size int, options ...LocalResponseNormOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(503, []any{input, size, o.Alpha, o.Beta, o.K}, &out)
+	err = run(504, []any{input, size, o.Alpha, o.Beta, o.K}, &out)
 	return
 }
 
@@ -7756,7 +7770,7 @@ type SoftmaxOptions struct {
 // Softmax: exp(input) / sum(exp(input)) along a dimension, without overflow.
 func (x *Tensor) Softmax(dim int, options ...SoftmaxOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(504, []any{x, dim, o.Dtype}, &out)
+	err = run(505, []any{x, dim, o.Dtype}, &out)
 	return
 }
 
@@ -7769,7 +7783,7 @@ type LogSoftmaxOptions struct {
 // LogSoftmax: log(softmax(input)), without overflow.
 func (x *Tensor) LogSoftmax(dim int, options ...LogSoftmaxOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(505, []any{x, dim, o.Dtype}, &out)
+	err = run(506, []any{x, dim, o.Dtype}, &out)
 	return
 }
 
@@ -7785,7 +7799,7 @@ type DropoutOptions struct {
 // Dropout: Sets elements to 0 at random and scales the others by 1 / (1 - p).
 func Dropout(input *Tensor, options ...DropoutOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(506, []any{input, o.P, o.Training}, &out)
+	err = run(507, []any{input, o.P, o.Training}, &out)
 	return
 }
 
@@ -7801,7 +7815,7 @@ type Dropout_Options struct {
 // Dropout_: In-place version of `dropout`.
 func Dropout_(input *Tensor, options ...Dropout_Options) (*Tensor, error) {
 	o := last(options)
-	return input, run(507, []any{input, o.P, o.Training})
+	return input, run(508, []any{input, o.P, o.Training})
 }
 
 // Dropout1dOptions are the optional arguments.
@@ -7816,7 +7830,7 @@ type Dropout1dOptions struct {
 // Dropout1d: Dropout of whole channels of [batch, channels, length] or [channels, length].
 func Dropout1d(input *Tensor, options ...Dropout1dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(508, []any{input, o.P, o.Training}, &out)
+	err = run(509, []any{input, o.P, o.Training}, &out)
 	return
 }
 
@@ -7832,7 +7846,7 @@ type Dropout1d_Options struct {
 // Dropout1d_: In-place version of `dropout1d`.
 func Dropout1d_(input *Tensor, options ...Dropout1d_Options) (*Tensor, error) {
 	o := last(options)
-	return input, run(509, []any{input, o.P, o.Training})
+	return input, run(510, []any{input, o.P, o.Training})
 }
 
 // Dropout2dOptions are the optional arguments.
@@ -7847,7 +7861,7 @@ type Dropout2dOptions struct {
 // Dropout2d: Dropout of whole channels of [batch, channels, ...].
 func Dropout2d(input *Tensor, options ...Dropout2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(510, []any{input, o.P, o.Training}, &out)
+	err = run(511, []any{input, o.P, o.Training}, &out)
 	return
 }
 
@@ -7863,7 +7877,7 @@ type Dropout2d_Options struct {
 // Dropout2d_: In-place version of `dropout2d`.
 func Dropout2d_(input *Tensor, options ...Dropout2d_Options) (*Tensor, error) {
 	o := last(options)
-	return input, run(511, []any{input, o.P, o.Training})
+	return input, run(512, []any{input, o.P, o.Training})
 }
 
 // Dropout3dOptions are the optional arguments.
@@ -7879,7 +7893,7 @@ type Dropout3dOptions struct {
 // batch.
 func Dropout3d(input *Tensor, options ...Dropout3dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(512, []any{input, o.P, o.Training}, &out)
+	err = run(513, []any{input, o.P, o.Training}, &out)
 	return
 }
 
@@ -7895,7 +7909,7 @@ type Dropout3d_Options struct {
 // Dropout3d_: In-place version of `dropout3d`.
 func Dropout3d_(input *Tensor, options ...Dropout3d_Options) (*Tensor, error) {
 	o := last(options)
-	return input, run(513, []any{input, o.P, o.Training})
+	return input, run(514, []any{input, o.P, o.Training})
 }
 
 // AlphaDropoutOptions are the optional arguments.
@@ -7911,7 +7925,7 @@ type AlphaDropoutOptions struct {
 // are kept (arXiv 1706.02515).
 func AlphaDropout(input *Tensor, options ...AlphaDropoutOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(514, []any{input, o.P, o.Training}, &out)
+	err = run(515, []any{input, o.P, o.Training}, &out)
 	return
 }
 
@@ -7927,7 +7941,7 @@ type AlphaDropout_Options struct {
 // AlphaDropout_: In-place version of `alpha_dropout`.
 func AlphaDropout_(input *Tensor, options ...AlphaDropout_Options) (*Tensor, error) {
 	o := last(options)
-	return input, run(515, []any{input, o.P, o.Training})
+	return input, run(516, []any{input, o.P, o.Training})
 }
 
 // FeatureAlphaDropoutOptions are the optional arguments.
@@ -7942,7 +7956,7 @@ type FeatureAlphaDropoutOptions struct {
 // FeatureAlphaDropout: alpha_dropout of whole channels of [batch, channels, ...].
 func FeatureAlphaDropout(input *Tensor, options ...FeatureAlphaDropoutOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(516, []any{input, o.P, o.Training}, &out)
+	err = run(517, []any{input, o.P, o.Training}, &out)
 	return
 }
 
@@ -7958,7 +7972,7 @@ type FeatureAlphaDropout_Options struct {
 // FeatureAlphaDropout_: In-place version of `feature_alpha_dropout`.
 func FeatureAlphaDropout_(input *Tensor, options ...FeatureAlphaDropout_Options) (*Tensor, error) {
 	o := last(options)
-	return input, run(517, []any{input, o.P, o.Training})
+	return input, run(518, []any{input, o.P, o.Training})
 }
 
 // RreluOptions are the optional arguments.
@@ -7976,7 +7990,7 @@ type RreluOptions struct {
 // Rrelu: leaky_relu with slopes drawn at random (arXiv 1505.00853).
 func Rrelu(input *Tensor, options ...RreluOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(518, []any{input, o.Lower, o.Upper, o.Training}, &out)
+	err = run(519, []any{input, o.Lower, o.Upper, o.Training}, &out)
 	return
 }
 
@@ -7995,7 +8009,7 @@ type Rrelu_Options struct {
 // Rrelu_: In-place version of `rrelu`.
 func Rrelu_(input *Tensor, options ...Rrelu_Options) (*Tensor, error) {
 	o := last(options)
-	return input, run(519, []any{input, o.Lower, o.Upper, o.Training})
+	return input, run(520, []any{input, o.Lower, o.Upper, o.Training})
 }
 
 // GumbelSoftmaxOptions are the optional arguments.
@@ -8017,7 +8031,7 @@ type GumbelSoftmaxOptions struct {
 // tau) (arXiv 1611.00712).
 func GumbelSoftmax(logits *Tensor, options ...GumbelSoftmaxOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(520, []any{logits, o.Tau, o.Hard, o.Eps, o.Dim}, &out)
+	err = run(521, []any{logits, o.Tau, o.Hard, o.Eps, o.Dim}, &out)
 	return
 }
 
@@ -8042,7 +8056,7 @@ type EmbeddingOptions struct {
 // Embedding: Rows of a table: weight[input], of shape [input..., size].
 func Embedding(input *Tensor, weight *Tensor, options ...EmbeddingOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(521, []any{input, weight, o.PaddingIdx, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Sparse}, &out)
+	err = run(522, []any{input, weight, o.PaddingIdx, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Sparse}, &out)
 	return
 }
 
@@ -8080,7 +8094,7 @@ type EmbeddingBagOptions struct {
 // is 0.
 func EmbeddingBag(input *Tensor, weight *Tensor, options ...EmbeddingBagOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(522, []any{input, weight, o.Offsets, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Mode, o.Sparse, o.PerSampleWeights, o.IncludeLastOffset, o.PaddingIdx}, &out)
+	err = run(523, []any{input, weight, o.Offsets, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Mode, o.Sparse, o.PerSampleWeights, o.IncludeLastOffset, o.PaddingIdx}, &out)
 	return
 }
 
@@ -8088,35 +8102,35 @@ func EmbeddingBag(input *Tensor, weight *Tensor, options ...EmbeddingBagOptions)
 // integers in given bounds, each worth scale: (clamp(round(input / scale) + zero_point, quant_min,
 // quant_max) - zero_point) * scale. The gradient passes where nothing is clamped.
 func FakeQuantizePerTensorAffine(input *Tensor, scale any, zeroPoint any, quantMin int, quantMax int) (out *Tensor, err error) {
-	err = run(523, []any{input, scale, zeroPoint, quantMin, quantMax}, &out)
+	err = run(524, []any{input, scale, zeroPoint, quantMin, quantMax}, &out)
 	return
 }
 
 // FakeQuantizePerChannelAffine: fake_quantize_per_tensor_affine with a scale and a zero_point for
 // each channel. A zero_point of floats is added before rounding.
 func FakeQuantizePerChannelAffine(input *Tensor, scale *Tensor, zeroPoint *Tensor, axis int, quantMin int, quantMax int) (out *Tensor, err error) {
-	err = run(524, []any{input, scale, zeroPoint, axis, quantMin, quantMax}, &out)
+	err = run(525, []any{input, scale, zeroPoint, axis, quantMin, quantMax}, &out)
 	return
 }
 
 // Step: Updates every parameter that has a gradient. After an error earlier groups are updated,
 // later ones are not.
 func (x *Optimizer) Step() error {
-	return run(525, []any{x})
+	return run(526, []any{x})
 }
 
 // UseMasterWeights: Steps of parameters in bfloat16 and float16 compute in float32, with float32
 // masters of them (arXiv 1710.03740) that keep what rounding would lose; states are float32 too.
 // The masters are part of the state dict.
 func (x *Optimizer) UseMasterWeights() error {
-	return run(526, []any{x})
+	return run(527, []any{x})
 }
 
 // UseStochasticRounding: Steps of parameters in bfloat16 compute in float32 without masters: the
 // result is rounded by stochastic_round, so that small steps are not lost on the mean (arXiv
 // 2010.06192). States are float32.
 func (x *Optimizer) UseStochasticRounding() error {
-	return run(527, []any{x})
+	return run(528, []any{x})
 }
 
 // OptimizerZeroGradOptions are the optional arguments.
@@ -8128,18 +8142,18 @@ type OptimizerZeroGradOptions struct {
 // ZeroGrad: Forgets the gradients of all parameters.
 func (x *Optimizer) ZeroGrad(options ...OptimizerZeroGradOptions) error {
 	o := last(options)
-	return run(528, []any{x, o.SetToNone})
+	return run(529, []any{x, o.SetToNone})
 }
 
 // AddParamGroup: Adds a group of parameters. It takes the first group's settings; optimizer_set
 // changes them.
 func (x *Optimizer) AddParamGroup(params []*Tensor) error {
-	return run(529, []any{x, params})
+	return run(530, []any{x, params})
 }
 
 // GroupCount: How many parameter groups there are.
 func (x *Optimizer) GroupCount() (out int, err error) {
-	err = run(530, []any{x}, &out)
+	err = run(531, []any{x}, &out)
 	return
 }
 
@@ -8152,7 +8166,7 @@ type OptimizerGetOptions struct {
 // Get: A setting of a parameter group.
 func (x *Optimizer) Get(name string, options ...OptimizerGetOptions) (out float64, err error) {
 	o := last(options)
-	err = run(531, []any{x, name, o.Group}, &out)
+	err = run(532, []any{x, name, o.Group}, &out)
 	return
 }
 
@@ -8165,36 +8179,36 @@ type OptimizerSetOptions struct {
 // Set: Changes a setting of a parameter group.
 func (x *Optimizer) Set(name string, value float64, options ...OptimizerSetOptions) error {
 	o := last(options)
-	return run(532, []any{x, name, value, o.Group})
+	return run(533, []any{x, name, value, o.Group})
 }
 
 // StateDict: The state as named tensors: 0.exp_avg belongs to parameter number 0, counted through
 // all groups.
 func (x *Optimizer) StateDict() (names []string, tensors []*Tensor, err error) {
-	err = run(533, []any{x}, &names, &tensors)
+	err = run(534, []any{x}, &names, &tensors)
 	return
 }
 
 // LoadStateDict: Replaces the state. Values are converted to the dtype and device of their
 // parameter; a parameter that is not named starts anew.
 func (x *Optimizer) LoadStateDict(names []string, tensors []*Tensor) error {
-	return run(534, []any{x, names, tensors})
+	return run(535, []any{x, names, tensors})
 }
 
 // Step: Moves on to the next epoch's learning rates.
 func (x *LrScheduler) Step() error {
-	return run(535, []any{x})
+	return run(536, []any{x})
 }
 
 // LastEpoch: How many epochs have passed.
 func (x *LrScheduler) LastEpoch() (out int, err error) {
-	err = run(536, []any{x}, &out)
+	err = run(537, []any{x}, &out)
 	return
 }
 
 // GetLastLr: The learning rates that the schedule has set last. One rate per parameter group.
 func (x *LrScheduler) GetLastLr() (out []float64, err error) {
-	err = run(537, []any{x}, &out)
+	err = run(538, []any{x}, &out)
 	return
 }
 
@@ -8211,14 +8225,14 @@ type ClipGradNorm_Options struct {
 // The norm before clipping, 0-d.
 func ClipGradNorm_(params []*Tensor, maxNorm float64, options ...ClipGradNorm_Options) (out *Tensor, err error) {
 	o := last(options)
-	err = run(538, []any{params, maxNorm, o.NormType, o.ErrorIfNonfinite}, &out)
+	err = run(539, []any{params, maxNorm, o.NormType, o.ErrorIfNonfinite}, &out)
 	return
 }
 
 // OptimizerCheckNotCapturing: Refuses a first step in a graph that is being captured, for languages
 // whose optimizers keep their own state: each replay would make it anew.
 func OptimizerCheckNotCapturing() error {
-	return run(539, []any{})
+	return run(540, []any{})
 }
 
 // OptimizerUpdateOptions are the optional arguments.
@@ -8231,232 +8245,232 @@ type OptimizerUpdateOptions struct {
 // for languages whose optimizers keep their own state.
 func OptimizerUpdate(optimizer string, params []*Tensor, grads []*Tensor, states []*Tensor, lr any, settings []float64, options ...OptimizerUpdateOptions) error {
 	o := last(options)
-	return run(540, []any{optimizer, params, grads, states, lr, settings, o.First})
+	return run(541, []any{optimizer, params, grads, states, lr, settings, o.First})
 }
 
 // OptimizerUpdateUnless: optimizer_update of gradients that are finite, as amp_unscale_ has found.
 func OptimizerUpdateUnless(optimizer string, params []*Tensor, grads []*Tensor, states []*Tensor, lr any, settings []float64, first bool, foundInf *Tensor) error {
-	return run(541, []any{optimizer, params, grads, states, lr, settings, first, foundInf})
+	return run(542, []any{optimizer, params, grads, states, lr, settings, first, foundInf})
 }
 
 // Neg: Negative of each element.
 func (x *Tensor) Neg() (out *Tensor, err error) {
-	err = run(542, []any{x}, &out)
+	err = run(543, []any{x}, &out)
 	return
 }
 
 // Neg_: In-place version of `neg`.
 func (x *Tensor) Neg_() (*Tensor, error) {
-	return x, run(543, []any{x})
+	return x, run(544, []any{x})
 }
 
 // Abs: Absolute value of each element. The gradient at 0 is 0.
 func (x *Tensor) Abs() (out *Tensor, err error) {
-	err = run(544, []any{x}, &out)
+	err = run(545, []any{x}, &out)
 	return
 }
 
 // Abs_: In-place version of `abs`.
 func (x *Tensor) Abs_() (*Tensor, error) {
-	return x, run(545, []any{x})
+	return x, run(546, []any{x})
 }
 
 // Sign: -1, 0 or 1 by the sign of each element.
 func (x *Tensor) Sign() (out *Tensor, err error) {
-	err = run(546, []any{x}, &out)
+	err = run(547, []any{x}, &out)
 	return
 }
 
 // Sign_: In-place version of `sign`.
 func (x *Tensor) Sign_() (*Tensor, error) {
-	return x, run(547, []any{x})
+	return x, run(548, []any{x})
 }
 
 // Floor: Largest integer not above each element.
 func (x *Tensor) Floor() (out *Tensor, err error) {
-	err = run(548, []any{x}, &out)
+	err = run(549, []any{x}, &out)
 	return
 }
 
 // Floor_: In-place version of `floor`.
 func (x *Tensor) Floor_() (*Tensor, error) {
-	return x, run(549, []any{x})
+	return x, run(550, []any{x})
 }
 
 // Ceil: Smallest integer not below each element.
 func (x *Tensor) Ceil() (out *Tensor, err error) {
-	err = run(550, []any{x}, &out)
+	err = run(551, []any{x}, &out)
 	return
 }
 
 // Ceil_: In-place version of `ceil`.
 func (x *Tensor) Ceil_() (*Tensor, error) {
-	return x, run(551, []any{x})
+	return x, run(552, []any{x})
 }
 
 // Round: Nearest integer; halves go to the even neighbour.
 func (x *Tensor) Round() (out *Tensor, err error) {
-	err = run(552, []any{x}, &out)
+	err = run(553, []any{x}, &out)
 	return
 }
 
 // Round_: In-place version of `round`.
 func (x *Tensor) Round_() (*Tensor, error) {
-	return x, run(553, []any{x})
+	return x, run(554, []any{x})
 }
 
 // Trunc: Integer part of each element.
 func (x *Tensor) Trunc() (out *Tensor, err error) {
-	err = run(554, []any{x}, &out)
+	err = run(555, []any{x}, &out)
 	return
 }
 
 // Trunc_: In-place version of `trunc`.
 func (x *Tensor) Trunc_() (*Tensor, error) {
-	return x, run(555, []any{x})
+	return x, run(556, []any{x})
 }
 
 // Exp: Exponential of each element.
 func (x *Tensor) Exp() (out *Tensor, err error) {
-	err = run(556, []any{x}, &out)
+	err = run(557, []any{x}, &out)
 	return
 }
 
 // Exp_: In-place version of `exp`.
 func (x *Tensor) Exp_() (*Tensor, error) {
-	return x, run(557, []any{x})
+	return x, run(558, []any{x})
 }
 
 // Log: Natural logarithm of each element.
 func (x *Tensor) Log() (out *Tensor, err error) {
-	err = run(558, []any{x}, &out)
+	err = run(559, []any{x}, &out)
 	return
 }
 
 // Log_: In-place version of `log`.
 func (x *Tensor) Log_() (*Tensor, error) {
-	return x, run(559, []any{x})
+	return x, run(560, []any{x})
 }
 
 // Log1p: log(1 + input), accurate near 0.
 func (x *Tensor) Log1p() (out *Tensor, err error) {
-	err = run(560, []any{x}, &out)
+	err = run(561, []any{x}, &out)
 	return
 }
 
 // Log1p_: In-place version of `log1p`.
 func (x *Tensor) Log1p_() (*Tensor, error) {
-	return x, run(561, []any{x})
+	return x, run(562, []any{x})
 }
 
 // Sqrt: Square root of each element; NaN for negative ones.
 func (x *Tensor) Sqrt() (out *Tensor, err error) {
-	err = run(562, []any{x}, &out)
+	err = run(563, []any{x}, &out)
 	return
 }
 
 // Sqrt_: In-place version of `sqrt`.
 func (x *Tensor) Sqrt_() (*Tensor, error) {
-	return x, run(563, []any{x})
+	return x, run(564, []any{x})
 }
 
 // Rsqrt: 1 / sqrt(input).
 func (x *Tensor) Rsqrt() (out *Tensor, err error) {
-	err = run(564, []any{x}, &out)
+	err = run(565, []any{x}, &out)
 	return
 }
 
 // Rsqrt_: In-place version of `rsqrt`.
 func (x *Tensor) Rsqrt_() (*Tensor, error) {
-	return x, run(565, []any{x})
+	return x, run(566, []any{x})
 }
 
 // Square: Square of each element.
 func (x *Tensor) Square() (out *Tensor, err error) {
-	err = run(566, []any{x}, &out)
+	err = run(567, []any{x}, &out)
 	return
 }
 
 // Square_: In-place version of `square`.
 func (x *Tensor) Square_() (*Tensor, error) {
-	return x, run(567, []any{x})
+	return x, run(568, []any{x})
 }
 
 // Reciprocal: 1 / input.
 func (x *Tensor) Reciprocal() (out *Tensor, err error) {
-	err = run(568, []any{x}, &out)
+	err = run(569, []any{x}, &out)
 	return
 }
 
 // Reciprocal_: In-place version of `reciprocal`.
 func (x *Tensor) Reciprocal_() (*Tensor, error) {
-	return x, run(569, []any{x})
+	return x, run(570, []any{x})
 }
 
 // Sin: Sine of each element.
 func (x *Tensor) Sin() (out *Tensor, err error) {
-	err = run(570, []any{x}, &out)
+	err = run(571, []any{x}, &out)
 	return
 }
 
 // Sin_: In-place version of `sin`.
 func (x *Tensor) Sin_() (*Tensor, error) {
-	return x, run(571, []any{x})
+	return x, run(572, []any{x})
 }
 
 // Cos: Cosine of each element.
 func (x *Tensor) Cos() (out *Tensor, err error) {
-	err = run(572, []any{x}, &out)
+	err = run(573, []any{x}, &out)
 	return
 }
 
 // Cos_: In-place version of `cos`.
 func (x *Tensor) Cos_() (*Tensor, error) {
-	return x, run(573, []any{x})
+	return x, run(574, []any{x})
 }
 
 // Tanh: Hyperbolic tangent of each element.
 func (x *Tensor) Tanh() (out *Tensor, err error) {
-	err = run(574, []any{x}, &out)
+	err = run(575, []any{x}, &out)
 	return
 }
 
 // Tanh_: In-place version of `tanh`.
 func (x *Tensor) Tanh_() (*Tensor, error) {
-	return x, run(575, []any{x})
+	return x, run(576, []any{x})
 }
 
 // Erf: Error function of each element.
 func (x *Tensor) Erf() (out *Tensor, err error) {
-	err = run(576, []any{x}, &out)
+	err = run(577, []any{x}, &out)
 	return
 }
 
 // Erf_: In-place version of `erf`.
 func (x *Tensor) Erf_() (*Tensor, error) {
-	return x, run(577, []any{x})
+	return x, run(578, []any{x})
 }
 
 // Sigmoid: 1 / (1 + exp(-input)).
 func (x *Tensor) Sigmoid() (out *Tensor, err error) {
-	err = run(578, []any{x}, &out)
+	err = run(579, []any{x}, &out)
 	return
 }
 
 // Sigmoid_: In-place version of `sigmoid`.
 func (x *Tensor) Sigmoid_() (*Tensor, error) {
-	return x, run(579, []any{x})
+	return x, run(580, []any{x})
 }
 
 // Relu: max(0, input). The gradient at 0 is 0.
 func (x *Tensor) Relu() (out *Tensor, err error) {
-	err = run(580, []any{x}, &out)
+	err = run(581, []any{x}, &out)
 	return
 }
 
 // Relu_: In-place version of `relu`.
 func (x *Tensor) Relu_() (*Tensor, error) {
-	return x, run(581, []any{x})
+	return x, run(582, []any{x})
 }
 
 // LeakyReluOptions are the optional arguments.
@@ -8468,7 +8482,7 @@ type LeakyReluOptions struct {
 // LeakyRelu: input where it is positive, negative_slope * input elsewhere.
 func LeakyRelu(input *Tensor, options ...LeakyReluOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(582, []any{input, o.NegativeSlope}, &out)
+	err = run(583, []any{input, o.NegativeSlope}, &out)
 	return
 }
 
@@ -8481,7 +8495,7 @@ type LeakyRelu_Options struct {
 // LeakyRelu_: In-place version of `leaky_relu`.
 func LeakyRelu_(input *Tensor, options ...LeakyRelu_Options) (*Tensor, error) {
 	o := last(options)
-	return input, run(583, []any{input, o.NegativeSlope})
+	return input, run(584, []any{input, o.NegativeSlope})
 }
 
 // EluOptions are the optional arguments.
@@ -8493,7 +8507,7 @@ type EluOptions struct {
 // Elu: input where it is positive, alpha * (exp(input) - 1) elsewhere.
 func Elu(input *Tensor, options ...EluOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(584, []any{input, o.Alpha}, &out)
+	err = run(585, []any{input, o.Alpha}, &out)
 	return
 }
 
@@ -8506,7 +8520,7 @@ type Elu_Options struct {
 // Elu_: In-place version of `elu`.
 func Elu_(input *Tensor, options ...Elu_Options) (*Tensor, error) {
 	o := last(options)
-	return input, run(585, []any{input, o.Alpha})
+	return input, run(586, []any{input, o.Alpha})
 }
 
 // SoftplusOptions are the optional arguments.
@@ -8521,25 +8535,25 @@ type SoftplusOptions struct {
 // Softplus: log(1 + exp(beta * input)) / beta, a smooth relu.
 func Softplus(input *Tensor, options ...SoftplusOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(586, []any{input, o.Beta, o.Threshold}, &out)
+	err = run(587, []any{input, o.Beta, o.Threshold}, &out)
 	return
 }
 
 // Logsigmoid: log(sigmoid(input)), without overflow.
 func Logsigmoid(input *Tensor) (out *Tensor, err error) {
-	err = run(587, []any{input}, &out)
+	err = run(588, []any{input}, &out)
 	return
 }
 
 // Silu: input * sigmoid(input), also called swish.
 func Silu(input *Tensor) (out *Tensor, err error) {
-	err = run(588, []any{input}, &out)
+	err = run(589, []any{input}, &out)
 	return
 }
 
 // Silu_: In-place version of `silu`.
 func Silu_(input *Tensor) (*Tensor, error) {
-	return input, run(589, []any{input})
+	return input, run(590, []any{input})
 }
 
 // GeluOptions are the optional arguments.
@@ -8551,30 +8565,30 @@ type GeluOptions struct {
 // Gelu: input * Phi(input), Phi being the normal distribution function.
 func Gelu(input *Tensor, options ...GeluOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(590, []any{input, o.Approximate}, &out)
+	err = run(591, []any{input, o.Approximate}, &out)
 	return
 }
 
 // ClampMin: Raises elements below min to min; NaN stays NaN. The gradient at the bound is 1.
 func (x *Tensor) ClampMin(min any) (out *Tensor, err error) {
-	err = run(591, []any{x, min}, &out)
+	err = run(592, []any{x, min}, &out)
 	return
 }
 
 // ClampMin_: In-place version of `clamp_min`.
 func (x *Tensor) ClampMin_(min any) (*Tensor, error) {
-	return x, run(592, []any{x, min})
+	return x, run(593, []any{x, min})
 }
 
 // ClampMax: Lowers elements above max to max; NaN stays NaN. The gradient at the bound is 1.
 func (x *Tensor) ClampMax(max any) (out *Tensor, err error) {
-	err = run(593, []any{x, max}, &out)
+	err = run(594, []any{x, max}, &out)
 	return
 }
 
 // ClampMax_: In-place version of `clamp_max`.
 func (x *Tensor) ClampMax_(max any) (*Tensor, error) {
-	return x, run(594, []any{x, max})
+	return x, run(595, []any{x, max})
 }
 
 // ClampOptions are the optional arguments.
@@ -8590,7 +8604,7 @@ type ClampOptions struct {
 // gradient at the bounds is 1.
 func (x *Tensor) Clamp(options ...ClampOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(595, []any{x, o.Min, o.Max}, &out)
+	err = run(596, []any{x, o.Min, o.Max}, &out)
 	return
 }
 
@@ -8606,7 +8620,7 @@ type Clamp_Options struct {
 // Clamp_: In-place version of `clamp`.
 func (x *Tensor) Clamp_(options ...Clamp_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(596, []any{x, o.Min, o.Max})
+	return x, run(597, []any{x, o.Min, o.Max})
 }
 
 // AddOptions are the optional arguments.
@@ -8618,7 +8632,7 @@ type AddOptions struct {
 // Add: input + alpha * other.
 func (x *Tensor) Add(other any, options ...AddOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(597, []any{x, other, o.Alpha}, &out)
+	err = run(598, []any{x, other, o.Alpha}, &out)
 	return
 }
 
@@ -8631,7 +8645,7 @@ type Add_Options struct {
 // Add_: In-place version of `add`.
 func (x *Tensor) Add_(other any, options ...Add_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(598, []any{x, other, o.Alpha})
+	return x, run(599, []any{x, other, o.Alpha})
 }
 
 // SubOptions are the optional arguments.
@@ -8643,7 +8657,7 @@ type SubOptions struct {
 // Sub: input - alpha * other.
 func (x *Tensor) Sub(other any, options ...SubOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(599, []any{x, other, o.Alpha}, &out)
+	err = run(600, []any{x, other, o.Alpha}, &out)
 	return
 }
 
@@ -8656,7 +8670,7 @@ type Sub_Options struct {
 // Sub_: In-place version of `sub`.
 func (x *Tensor) Sub_(other any, options ...Sub_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(600, []any{x, other, o.Alpha})
+	return x, run(601, []any{x, other, o.Alpha})
 }
 
 // RsubOptions are the optional arguments.
@@ -8668,30 +8682,30 @@ type RsubOptions struct {
 // Rsub: other - alpha * input.
 func (x *Tensor) Rsub(other any, options ...RsubOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(601, []any{x, other, o.Alpha}, &out)
+	err = run(602, []any{x, other, o.Alpha}, &out)
 	return
 }
 
 // Mul: input * other.
 func (x *Tensor) Mul(other any) (out *Tensor, err error) {
-	err = run(602, []any{x, other}, &out)
+	err = run(603, []any{x, other}, &out)
 	return
 }
 
 // Mul_: In-place version of `mul`.
 func (x *Tensor) Mul_(other any) (*Tensor, error) {
-	return x, run(603, []any{x, other})
+	return x, run(604, []any{x, other})
 }
 
 // TrueDivide: input / other; integer tensors are divided as floating-point ones.
 func (x *Tensor) TrueDivide(other any) (out *Tensor, err error) {
-	err = run(604, []any{x, other}, &out)
+	err = run(605, []any{x, other}, &out)
 	return
 }
 
 // TrueDivide_: In-place version of `true_divide`.
 func (x *Tensor) TrueDivide_(other any) (*Tensor, error) {
-	return x, run(605, []any{x, other})
+	return x, run(606, []any{x, other})
 }
 
 // DivOptions are the optional arguments.
@@ -8703,7 +8717,7 @@ type DivOptions struct {
 // Div: input / other. True division gives floating-point results for integers too.
 func (x *Tensor) Div(other any, options ...DivOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(606, []any{x, other, o.RoundingMode}, &out)
+	err = run(607, []any{x, other, o.RoundingMode}, &out)
 	return
 }
 
@@ -8716,51 +8730,51 @@ type Div_Options struct {
 // Div_: In-place version of `div`.
 func (x *Tensor) Div_(other any, options ...Div_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(607, []any{x, other, o.RoundingMode})
+	return x, run(608, []any{x, other, o.RoundingMode})
 }
 
 // FloorDivide: Quotient rounded down: div with rounding_mode = 'floor'.
 func (x *Tensor) FloorDivide(other any) (out *Tensor, err error) {
-	err = run(608, []any{x, other}, &out)
+	err = run(609, []any{x, other}, &out)
 	return
 }
 
 // FloorDivide_: In-place version of `floor_divide`.
 func (x *Tensor) FloorDivide_(other any) (*Tensor, error) {
-	return x, run(609, []any{x, other})
+	return x, run(610, []any{x, other})
 }
 
 // Remainder: input - other * floor(input / other): Python's %; the sign is the divisor's.
 func (x *Tensor) Remainder(other any) (out *Tensor, err error) {
-	err = run(610, []any{x, other}, &out)
+	err = run(611, []any{x, other}, &out)
 	return
 }
 
 // Remainder_: In-place version of `remainder`.
 func (x *Tensor) Remainder_(other any) (*Tensor, error) {
-	return x, run(611, []any{x, other})
+	return x, run(612, []any{x, other})
 }
 
 // Pow: input to the power of exponent. The base's gradient is 0 where the exponent is 0.
 func Pow(input any, exponent any) (out *Tensor, err error) {
-	err = run(612, []any{input, exponent}, &out)
+	err = run(613, []any{input, exponent}, &out)
 	return
 }
 
 // Pow_: In-place version of `pow`.
 func (x *Tensor) Pow_(exponent any) (*Tensor, error) {
-	return x, run(613, []any{x, exponent})
+	return x, run(614, []any{x, exponent})
 }
 
 // Maximum: The larger of two elements; NaN if one is NaN. Equal elements share the gradient.
 func (x *Tensor) Maximum(other *Tensor) (out *Tensor, err error) {
-	err = run(614, []any{x, other}, &out)
+	err = run(615, []any{x, other}, &out)
 	return
 }
 
 // Minimum: The smaller of two elements; NaN if one is NaN. Equal elements share the gradient.
 func (x *Tensor) Minimum(other *Tensor) (out *Tensor, err error) {
-	err = run(615, []any{x, other}, &out)
+	err = run(616, []any{x, other}, &out)
 	return
 }
 
@@ -8776,7 +8790,7 @@ type HardtanhOptions struct {
 // Hardtanh: Limits each element to [min_val, max_val]. The gradient at the bounds is 0.
 func Hardtanh(input *Tensor, options ...HardtanhOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(616, []any{input, o.MinVal, o.MaxVal}, &out)
+	err = run(617, []any{input, o.MinVal, o.MaxVal}, &out)
 	return
 }
 
@@ -8792,40 +8806,40 @@ type Hardtanh_Options struct {
 // Hardtanh_: In-place version of `hardtanh`.
 func Hardtanh_(input *Tensor, options ...Hardtanh_Options) (*Tensor, error) {
 	o := last(options)
-	return input, run(617, []any{input, o.MinVal, o.MaxVal})
+	return input, run(618, []any{input, o.MinVal, o.MaxVal})
 }
 
 // Relu6: hardtanh between 0 and 6.
 func Relu6(input *Tensor) (out *Tensor, err error) {
-	err = run(618, []any{input}, &out)
+	err = run(619, []any{input}, &out)
 	return
 }
 
 // Relu6_: In-place version of `relu6`.
 func Relu6_(input *Tensor) (*Tensor, error) {
-	return input, run(619, []any{input})
+	return input, run(620, []any{input})
 }
 
 // Hardsigmoid: min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid.
 func Hardsigmoid(input *Tensor) (out *Tensor, err error) {
-	err = run(620, []any{input}, &out)
+	err = run(621, []any{input}, &out)
 	return
 }
 
 // Hardsigmoid_: In-place version of `hardsigmoid`.
 func Hardsigmoid_(input *Tensor) (*Tensor, error) {
-	return input, run(621, []any{input})
+	return input, run(622, []any{input})
 }
 
 // Hardswish: input * hardsigmoid(input).
 func Hardswish(input *Tensor) (out *Tensor, err error) {
-	err = run(622, []any{input}, &out)
+	err = run(623, []any{input}, &out)
 	return
 }
 
 // Hardswish_: In-place version of `hardswish`.
 func Hardswish_(input *Tensor) (*Tensor, error) {
-	return input, run(623, []any{input})
+	return input, run(624, []any{input})
 }
 
 // HardshrinkOptions are the optional arguments.
@@ -8837,7 +8851,7 @@ type HardshrinkOptions struct {
 // Hardshrink: input where |input| > lambd, 0 elsewhere.
 func (x *Tensor) Hardshrink(options ...HardshrinkOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(624, []any{x, o.Lambd}, &out)
+	err = run(625, []any{x, o.Lambd}, &out)
 	return
 }
 
@@ -8850,53 +8864,53 @@ type SoftshrinkOptions struct {
 // Softshrink: input moved towards 0 by lambd; 0 where |input| <= lambd.
 func Softshrink(input *Tensor, options ...SoftshrinkOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(625, []any{input, o.Lambd}, &out)
+	err = run(626, []any{input, o.Lambd}, &out)
 	return
 }
 
 // Tanhshrink: input - tanh(input).
 func Tanhshrink(input *Tensor) (out *Tensor, err error) {
-	err = run(626, []any{input}, &out)
+	err = run(627, []any{input}, &out)
 	return
 }
 
 // Threshold: input where it is above the threshold, value elsewhere.
 func Threshold(input *Tensor, threshold any, value any) (out *Tensor, err error) {
-	err = run(627, []any{input, threshold, value}, &out)
+	err = run(628, []any{input, threshold, value}, &out)
 	return
 }
 
 // Threshold_: In-place version of `threshold`.
 func Threshold_(input *Tensor, threshold any, value any) (*Tensor, error) {
-	return input, run(628, []any{input, threshold, value})
+	return input, run(629, []any{input, threshold, value})
 }
 
 // Softsign: input / (1 + |input|).
 func Softsign(input *Tensor) (out *Tensor, err error) {
-	err = run(629, []any{input}, &out)
+	err = run(630, []any{input}, &out)
 	return
 }
 
 // EluScaled: elu with an argument and a result that are scaled: selu and celu are cases of it.
 func EluScaled(input *Tensor, alpha any, scale any, inputScale any) (out *Tensor, err error) {
-	err = run(630, []any{input, alpha, scale, inputScale}, &out)
+	err = run(631, []any{input, alpha, scale, inputScale}, &out)
 	return
 }
 
 // EluScaled_: In-place version of `elu_scaled`.
 func EluScaled_(input *Tensor, alpha any, scale any, inputScale any) (*Tensor, error) {
-	return input, run(631, []any{input, alpha, scale, inputScale})
+	return input, run(632, []any{input, alpha, scale, inputScale})
 }
 
 // Selu: elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515).
 func Selu(input *Tensor) (out *Tensor, err error) {
-	err = run(632, []any{input}, &out)
+	err = run(633, []any{input}, &out)
 	return
 }
 
 // Selu_: In-place version of `selu`.
 func Selu_(input *Tensor) (*Tensor, error) {
-	return input, run(633, []any{input})
+	return input, run(634, []any{input})
 }
 
 // CeluOptions are the optional arguments.
@@ -8908,7 +8922,7 @@ type CeluOptions struct {
 // Celu: input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere.
 func Celu(input *Tensor, options ...CeluOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(634, []any{input, o.Alpha}, &out)
+	err = run(635, []any{input, o.Alpha}, &out)
 	return
 }
 
@@ -8921,18 +8935,18 @@ type Celu_Options struct {
 // Celu_: In-place version of `celu`.
 func Celu_(input *Tensor, options ...Celu_Options) (*Tensor, error) {
 	o := last(options)
-	return input, run(635, []any{input, o.Alpha})
+	return input, run(636, []any{input, o.Alpha})
 }
 
 // Mish: input * tanh(softplus(input)).
 func Mish(input *Tensor) (out *Tensor, err error) {
-	err = run(636, []any{input}, &out)
+	err = run(637, []any{input}, &out)
 	return
 }
 
 // Mish_: In-place version of `mish`.
 func Mish_(input *Tensor) (*Tensor, error) {
-	return input, run(637, []any{input})
+	return input, run(638, []any{input})
 }
 
 // GluOptions are the optional arguments.
@@ -8944,13 +8958,13 @@ type GluOptions struct {
 // Glu: The first half of the input times the sigmoid of the second.
 func Glu(input *Tensor, options ...GluOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(638, []any{input, o.Dim}, &out)
+	err = run(639, []any{input, o.Dim}, &out)
 	return
 }
 
 // Prelu: input where it is positive, weight * input elsewhere.
 func (x *Tensor) Prelu(weight *Tensor) (out *Tensor, err error) {
-	err = run(639, []any{x, weight}, &out)
+	err = run(640, []any{x, weight}, &out)
 	return
 }
 
@@ -8963,414 +8977,414 @@ type SoftminOptions struct {
 // Softmin: softmax of -input.
 func Softmin(input *Tensor, dim int, options ...SoftminOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(640, []any{input, dim, o.Dtype}, &out)
+	err = run(641, []any{input, dim, o.Dtype}, &out)
 	return
 }
 
 // Eq: Where input == other.
 func (x *Tensor) Eq(other any) (out *Tensor, err error) {
-	err = run(641, []any{x, other}, &out)
+	err = run(642, []any{x, other}, &out)
 	return
 }
 
 // Eq_: In-place version of `eq`.
 func (x *Tensor) Eq_(other any) (*Tensor, error) {
-	return x, run(642, []any{x, other})
+	return x, run(643, []any{x, other})
 }
 
 // Ne: Where input != other.
 func (x *Tensor) Ne(other any) (out *Tensor, err error) {
-	err = run(643, []any{x, other}, &out)
+	err = run(644, []any{x, other}, &out)
 	return
 }
 
 // Ne_: In-place version of `ne`.
 func (x *Tensor) Ne_(other any) (*Tensor, error) {
-	return x, run(644, []any{x, other})
+	return x, run(645, []any{x, other})
 }
 
 // Lt: Where input < other.
 func (x *Tensor) Lt(other any) (out *Tensor, err error) {
-	err = run(645, []any{x, other}, &out)
+	err = run(646, []any{x, other}, &out)
 	return
 }
 
 // Lt_: In-place version of `lt`.
 func (x *Tensor) Lt_(other any) (*Tensor, error) {
-	return x, run(646, []any{x, other})
+	return x, run(647, []any{x, other})
 }
 
 // Le: Where input <= other.
 func (x *Tensor) Le(other any) (out *Tensor, err error) {
-	err = run(647, []any{x, other}, &out)
+	err = run(648, []any{x, other}, &out)
 	return
 }
 
 // Le_: In-place version of `le`.
 func (x *Tensor) Le_(other any) (*Tensor, error) {
-	return x, run(648, []any{x, other})
+	return x, run(649, []any{x, other})
 }
 
 // Gt: Where input > other.
 func (x *Tensor) Gt(other any) (out *Tensor, err error) {
-	err = run(649, []any{x, other}, &out)
+	err = run(650, []any{x, other}, &out)
 	return
 }
 
 // Gt_: In-place version of `gt`.
 func (x *Tensor) Gt_(other any) (*Tensor, error) {
-	return x, run(650, []any{x, other})
+	return x, run(651, []any{x, other})
 }
 
 // Ge: Where input >= other.
 func (x *Tensor) Ge(other any) (out *Tensor, err error) {
-	err = run(651, []any{x, other}, &out)
+	err = run(652, []any{x, other}, &out)
 	return
 }
 
 // Ge_: In-place version of `ge`.
 func (x *Tensor) Ge_(other any) (*Tensor, error) {
-	return x, run(652, []any{x, other})
+	return x, run(653, []any{x, other})
 }
 
 // Isnan: Where elements are NaN.
 func (x *Tensor) Isnan() (out *Tensor, err error) {
-	err = run(653, []any{x}, &out)
+	err = run(654, []any{x}, &out)
 	return
 }
 
 // Isinf: Where elements are infinite.
 func (x *Tensor) Isinf() (out *Tensor, err error) {
-	err = run(654, []any{x}, &out)
+	err = run(655, []any{x}, &out)
 	return
 }
 
 // Isfinite: Where elements are neither infinite nor NaN.
 func (x *Tensor) Isfinite() (out *Tensor, err error) {
-	err = run(655, []any{x}, &out)
+	err = run(656, []any{x}, &out)
 	return
 }
 
 // LogicalNot: Where elements are zero.
 func (x *Tensor) LogicalNot() (out *Tensor, err error) {
-	err = run(656, []any{x}, &out)
+	err = run(657, []any{x}, &out)
 	return
 }
 
 // LogicalNot_: In-place version of `logical_not`.
 func (x *Tensor) LogicalNot_() (*Tensor, error) {
-	return x, run(657, []any{x})
+	return x, run(658, []any{x})
 }
 
 // LogicalAnd: Where both elements are nonzero.
 func (x *Tensor) LogicalAnd(other *Tensor) (out *Tensor, err error) {
-	err = run(658, []any{x, other}, &out)
+	err = run(659, []any{x, other}, &out)
 	return
 }
 
 // LogicalAnd_: In-place version of `logical_and`.
 func (x *Tensor) LogicalAnd_(other *Tensor) (*Tensor, error) {
-	return x, run(659, []any{x, other})
+	return x, run(660, []any{x, other})
 }
 
 // LogicalOr: Where an element is nonzero.
 func (x *Tensor) LogicalOr(other *Tensor) (out *Tensor, err error) {
-	err = run(660, []any{x, other}, &out)
+	err = run(661, []any{x, other}, &out)
 	return
 }
 
 // LogicalOr_: In-place version of `logical_or`.
 func (x *Tensor) LogicalOr_(other *Tensor) (*Tensor, error) {
-	return x, run(661, []any{x, other})
+	return x, run(662, []any{x, other})
 }
 
 // LogicalXor: Where exactly one element is nonzero.
 func (x *Tensor) LogicalXor(other *Tensor) (out *Tensor, err error) {
-	err = run(662, []any{x, other}, &out)
+	err = run(663, []any{x, other}, &out)
 	return
 }
 
 // LogicalXor_: In-place version of `logical_xor`.
 func (x *Tensor) LogicalXor_(other *Tensor) (*Tensor, error) {
-	return x, run(663, []any{x, other})
+	return x, run(664, []any{x, other})
 }
 
 // BitwiseAnd: Bitwise and of integers; logical and of bools.
 func (x *Tensor) BitwiseAnd(other any) (out *Tensor, err error) {
-	err = run(664, []any{x, other}, &out)
+	err = run(665, []any{x, other}, &out)
 	return
 }
 
 // BitwiseAnd_: In-place version of `bitwise_and`.
 func (x *Tensor) BitwiseAnd_(other any) (*Tensor, error) {
-	return x, run(665, []any{x, other})
+	return x, run(666, []any{x, other})
 }
 
 // BitwiseOr: Bitwise or of integers; logical or of bools.
 func (x *Tensor) BitwiseOr(other any) (out *Tensor, err error) {
-	err = run(666, []any{x, other}, &out)
+	err = run(667, []any{x, other}, &out)
 	return
 }
 
 // BitwiseOr_: In-place version of `bitwise_or`.
 func (x *Tensor) BitwiseOr_(other any) (*Tensor, error) {
-	return x, run(667, []any{x, other})
+	return x, run(668, []any{x, other})
 }
 
 // BitwiseXor: Bitwise exclusive or of integers; logical exclusive or of bools.
 func (x *Tensor) BitwiseXor(other any) (out *Tensor, err error) {
-	err = run(668, []any{x, other}, &out)
+	err = run(669, []any{x, other}, &out)
 	return
 }
 
 // BitwiseXor_: In-place version of `bitwise_xor`.
 func (x *Tensor) BitwiseXor_(other any) (*Tensor, error) {
-	return x, run(669, []any{x, other})
+	return x, run(670, []any{x, other})
 }
 
 // BitwiseLeftShift: input * 2^other of integers; 0 where other is negative or not less than the
 // number of bits.
 func (x *Tensor) BitwiseLeftShift(other any) (out *Tensor, err error) {
-	err = run(670, []any{x, other}, &out)
+	err = run(671, []any{x, other}, &out)
 	return
 }
 
 // BitwiseLeftShift_: In-place version of `bitwise_left_shift`.
 func (x *Tensor) BitwiseLeftShift_(other any) (*Tensor, error) {
-	return x, run(671, []any{x, other})
+	return x, run(672, []any{x, other})
 }
 
 // BitwiseRightShift: input / 2^other of integers, rounded down; 0 or -1 where other is negative or
 // not less than the number of bits.
 func (x *Tensor) BitwiseRightShift(other any) (out *Tensor, err error) {
-	err = run(672, []any{x, other}, &out)
+	err = run(673, []any{x, other}, &out)
 	return
 }
 
 // BitwiseRightShift_: In-place version of `bitwise_right_shift`.
 func (x *Tensor) BitwiseRightShift_(other any) (*Tensor, error) {
-	return x, run(673, []any{x, other})
+	return x, run(674, []any{x, other})
 }
 
 // BitwiseNot: Bitwise complement of integers; logical not of bools.
 func (x *Tensor) BitwiseNot() (out *Tensor, err error) {
-	err = run(674, []any{x}, &out)
+	err = run(675, []any{x}, &out)
 	return
 }
 
 // Where: Elements of input where the condition holds, of other elsewhere; all three broadcast.
 func Where(condition *Tensor, input any, other any) (out *Tensor, err error) {
-	err = run(675, []any{condition, input, other}, &out)
+	err = run(676, []any{condition, input, other}, &out)
 	return
 }
 
 // MaskedFill: The input with value where the mask holds. The result has the input's dtype.
 func (x *Tensor) MaskedFill(mask *Tensor, value any) (out *Tensor, err error) {
-	err = run(676, []any{x, mask, value}, &out)
+	err = run(677, []any{x, mask, value}, &out)
 	return
 }
 
 // MaskedFill_: In-place version of `masked_fill`.
 func (x *Tensor) MaskedFill_(mask *Tensor, value any) (*Tensor, error) {
-	return x, run(677, []any{x, mask, value})
+	return x, run(678, []any{x, mask, value})
 }
 
 // Tan: Tangent of each element.
 func (x *Tensor) Tan() (out *Tensor, err error) {
-	err = run(678, []any{x}, &out)
+	err = run(679, []any{x}, &out)
 	return
 }
 
 // Tan_: In-place version of `tan`.
 func (x *Tensor) Tan_() (*Tensor, error) {
-	return x, run(679, []any{x})
+	return x, run(680, []any{x})
 }
 
 // Asin: Inverse sine of each element; NaN outside of [-1, 1].
 func (x *Tensor) Asin() (out *Tensor, err error) {
-	err = run(680, []any{x}, &out)
+	err = run(681, []any{x}, &out)
 	return
 }
 
 // Asin_: In-place version of `asin`.
 func (x *Tensor) Asin_() (*Tensor, error) {
-	return x, run(681, []any{x})
+	return x, run(682, []any{x})
 }
 
 // Acos: Inverse cosine of each element; NaN outside of [-1, 1].
 func (x *Tensor) Acos() (out *Tensor, err error) {
-	err = run(682, []any{x}, &out)
+	err = run(683, []any{x}, &out)
 	return
 }
 
 // Acos_: In-place version of `acos`.
 func (x *Tensor) Acos_() (*Tensor, error) {
-	return x, run(683, []any{x})
+	return x, run(684, []any{x})
 }
 
 // Atan: Inverse tangent of each element.
 func (x *Tensor) Atan() (out *Tensor, err error) {
-	err = run(684, []any{x}, &out)
+	err = run(685, []any{x}, &out)
 	return
 }
 
 // Atan_: In-place version of `atan`.
 func (x *Tensor) Atan_() (*Tensor, error) {
-	return x, run(685, []any{x})
+	return x, run(686, []any{x})
 }
 
 // Sinh: Hyperbolic sine of each element.
 func (x *Tensor) Sinh() (out *Tensor, err error) {
-	err = run(686, []any{x}, &out)
+	err = run(687, []any{x}, &out)
 	return
 }
 
 // Sinh_: In-place version of `sinh`.
 func (x *Tensor) Sinh_() (*Tensor, error) {
-	return x, run(687, []any{x})
+	return x, run(688, []any{x})
 }
 
 // Cosh: Hyperbolic cosine of each element.
 func (x *Tensor) Cosh() (out *Tensor, err error) {
-	err = run(688, []any{x}, &out)
+	err = run(689, []any{x}, &out)
 	return
 }
 
 // Cosh_: In-place version of `cosh`.
 func (x *Tensor) Cosh_() (*Tensor, error) {
-	return x, run(689, []any{x})
+	return x, run(690, []any{x})
 }
 
 // Asinh: Inverse hyperbolic sine of each element.
 func (x *Tensor) Asinh() (out *Tensor, err error) {
-	err = run(690, []any{x}, &out)
+	err = run(691, []any{x}, &out)
 	return
 }
 
 // Asinh_: In-place version of `asinh`.
 func (x *Tensor) Asinh_() (*Tensor, error) {
-	return x, run(691, []any{x})
+	return x, run(692, []any{x})
 }
 
 // Acosh: Inverse hyperbolic cosine of each element; NaN below 1.
 func (x *Tensor) Acosh() (out *Tensor, err error) {
-	err = run(692, []any{x}, &out)
+	err = run(693, []any{x}, &out)
 	return
 }
 
 // Acosh_: In-place version of `acosh`.
 func (x *Tensor) Acosh_() (*Tensor, error) {
-	return x, run(693, []any{x})
+	return x, run(694, []any{x})
 }
 
 // Atanh: Inverse hyperbolic tangent of each element; NaN outside of [-1, 1].
 func (x *Tensor) Atanh() (out *Tensor, err error) {
-	err = run(694, []any{x}, &out)
+	err = run(695, []any{x}, &out)
 	return
 }
 
 // Atanh_: In-place version of `atanh`.
 func (x *Tensor) Atanh_() (*Tensor, error) {
-	return x, run(695, []any{x})
+	return x, run(696, []any{x})
 }
 
 // Atan2: Angle of the point (other, input), in [-pi, pi].
 func (x *Tensor) Atan2(other *Tensor) (out *Tensor, err error) {
-	err = run(696, []any{x, other}, &out)
+	err = run(697, []any{x, other}, &out)
 	return
 }
 
 // Atan2_: In-place version of `atan2`.
 func (x *Tensor) Atan2_(other *Tensor) (*Tensor, error) {
-	return x, run(697, []any{x, other})
+	return x, run(698, []any{x, other})
 }
 
 // Hypot: sqrt(input^2 + other^2), without overflow.
 func (x *Tensor) Hypot(other *Tensor) (out *Tensor, err error) {
-	err = run(698, []any{x, other}, &out)
+	err = run(699, []any{x, other}, &out)
 	return
 }
 
 // Hypot_: In-place version of `hypot`.
 func (x *Tensor) Hypot_(other *Tensor) (*Tensor, error) {
-	return x, run(699, []any{x, other})
+	return x, run(700, []any{x, other})
 }
 
 // Sinc: sin(pi input) / (pi input), and 1 at 0.
 func (x *Tensor) Sinc() (out *Tensor, err error) {
-	err = run(700, []any{x}, &out)
+	err = run(701, []any{x}, &out)
 	return
 }
 
 // Sinc_: In-place version of `sinc`.
 func (x *Tensor) Sinc_() (*Tensor, error) {
-	return x, run(701, []any{x})
+	return x, run(702, []any{x})
 }
 
 // Deg2rad: Degrees in radians.
 func (x *Tensor) Deg2rad() (out *Tensor, err error) {
-	err = run(702, []any{x}, &out)
+	err = run(703, []any{x}, &out)
 	return
 }
 
 // Deg2rad_: In-place version of `deg2rad`.
 func (x *Tensor) Deg2rad_() (*Tensor, error) {
-	return x, run(703, []any{x})
+	return x, run(704, []any{x})
 }
 
 // Rad2deg: Radians in degrees.
 func (x *Tensor) Rad2deg() (out *Tensor, err error) {
-	err = run(704, []any{x}, &out)
+	err = run(705, []any{x}, &out)
 	return
 }
 
 // Rad2deg_: In-place version of `rad2deg`.
 func (x *Tensor) Rad2deg_() (*Tensor, error) {
-	return x, run(705, []any{x})
+	return x, run(706, []any{x})
 }
 
 // Expm1: exp(input) - 1, accurate near 0.
 func (x *Tensor) Expm1() (out *Tensor, err error) {
-	err = run(706, []any{x}, &out)
+	err = run(707, []any{x}, &out)
 	return
 }
 
 // Expm1_: In-place version of `expm1`.
 func (x *Tensor) Expm1_() (*Tensor, error) {
-	return x, run(707, []any{x})
+	return x, run(708, []any{x})
 }
 
 // Exp2: 2 to the power of each element.
 func (x *Tensor) Exp2() (out *Tensor, err error) {
-	err = run(708, []any{x}, &out)
+	err = run(709, []any{x}, &out)
 	return
 }
 
 // Exp2_: In-place version of `exp2`.
 func (x *Tensor) Exp2_() (*Tensor, error) {
-	return x, run(709, []any{x})
+	return x, run(710, []any{x})
 }
 
 // Log2: Logarithm to the base 2.
 func (x *Tensor) Log2() (out *Tensor, err error) {
-	err = run(710, []any{x}, &out)
+	err = run(711, []any{x}, &out)
 	return
 }
 
 // Log2_: In-place version of `log2`.
 func (x *Tensor) Log2_() (*Tensor, error) {
-	return x, run(711, []any{x})
+	return x, run(712, []any{x})
 }
 
 // Log10: Logarithm to the base 10.
 func (x *Tensor) Log10() (out *Tensor, err error) {
-	err = run(712, []any{x}, &out)
+	err = run(713, []any{x}, &out)
 	return
 }
 
 // Log10_: In-place version of `log10`.
 func (x *Tensor) Log10_() (*Tensor, error) {
-	return x, run(713, []any{x})
+	return x, run(714, []any{x})
 }
 
 // LogitOptions are the optional arguments.
@@ -9382,7 +9396,7 @@ type LogitOptions struct {
 // Logit: log(input / (1 - input)), the inverse of sigmoid.
 func (x *Tensor) Logit(options ...LogitOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(714, []any{x, o.Eps}, &out)
+	err = run(715, []any{x, o.Eps}, &out)
 	return
 }
 
@@ -9395,152 +9409,152 @@ type Logit_Options struct {
 // Logit_: In-place version of `logit`.
 func (x *Tensor) Logit_(options ...Logit_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(715, []any{x, o.Eps})
+	return x, run(716, []any{x, o.Eps})
 }
 
 // Xlogy: input * log(other), and 0 where input is 0.
 func Xlogy(input any, other any) (out *Tensor, err error) {
-	err = run(716, []any{input, other}, &out)
+	err = run(717, []any{input, other}, &out)
 	return
 }
 
 // Xlogy_: In-place version of `xlogy`.
 func (x *Tensor) Xlogy_(other any) (*Tensor, error) {
-	return x, run(717, []any{x, other})
+	return x, run(718, []any{x, other})
 }
 
 // Logaddexp: log(exp(input) + exp(other)), without overflow.
 func (x *Tensor) Logaddexp(other *Tensor) (out *Tensor, err error) {
-	err = run(718, []any{x, other}, &out)
+	err = run(719, []any{x, other}, &out)
 	return
 }
 
 // Logaddexp2: log2(2^input + 2^other), without overflow.
 func (x *Tensor) Logaddexp2(other *Tensor) (out *Tensor, err error) {
-	err = run(719, []any{x, other}, &out)
+	err = run(720, []any{x, other}, &out)
 	return
 }
 
 // FloatPower: pow in float64.
 func FloatPower(input any, exponent any) (out *Tensor, err error) {
-	err = run(720, []any{input, exponent}, &out)
+	err = run(721, []any{input, exponent}, &out)
 	return
 }
 
 // FloatPower_: In-place version of `float_power`.
 func (x *Tensor) FloatPower_(exponent any) (*Tensor, error) {
-	return x, run(721, []any{x, exponent})
+	return x, run(722, []any{x, exponent})
 }
 
 // Ldexp: input * 2^other.
 func (x *Tensor) Ldexp(other *Tensor) (out *Tensor, err error) {
-	err = run(722, []any{x, other}, &out)
+	err = run(723, []any{x, other}, &out)
 	return
 }
 
 // Ldexp_: In-place version of `ldexp`.
 func (x *Tensor) Ldexp_(other *Tensor) (*Tensor, error) {
-	return x, run(723, []any{x, other})
+	return x, run(724, []any{x, other})
 }
 
 // Frac: The part behind the point, with the sign of the element.
 func (x *Tensor) Frac() (out *Tensor, err error) {
-	err = run(724, []any{x}, &out)
+	err = run(725, []any{x}, &out)
 	return
 }
 
 // Frac_: In-place version of `frac`.
 func (x *Tensor) Frac_() (*Tensor, error) {
-	return x, run(725, []any{x})
+	return x, run(726, []any{x})
 }
 
 // RoundDecimals: Rounded to so many decimals; halves go to the even neighbour.
 func (x *Tensor) RoundDecimals(decimals int) (out *Tensor, err error) {
-	err = run(726, []any{x, decimals}, &out)
+	err = run(727, []any{x, decimals}, &out)
 	return
 }
 
 // RoundDecimals_: In-place version of `round_decimals`.
 func (x *Tensor) RoundDecimals_(decimals int) (*Tensor, error) {
-	return x, run(727, []any{x, decimals})
+	return x, run(728, []any{x, decimals})
 }
 
 // Positive: The tensor itself.
 func (x *Tensor) Positive() (out *Tensor, err error) {
-	err = run(728, []any{x}, &out)
+	err = run(729, []any{x}, &out)
 	return
 }
 
 // Signbit: Where the sign is minus, that of -0 too.
 func (x *Tensor) Signbit() (out *Tensor, err error) {
-	err = run(729, []any{x}, &out)
+	err = run(730, []any{x}, &out)
 	return
 }
 
 // Copysign: The size of input with the sign of other.
 func (x *Tensor) Copysign(other any) (out *Tensor, err error) {
-	err = run(730, []any{x, other}, &out)
+	err = run(731, []any{x, other}, &out)
 	return
 }
 
 // Copysign_: In-place version of `copysign`.
 func (x *Tensor) Copysign_(other any) (*Tensor, error) {
-	return x, run(731, []any{x, other})
+	return x, run(732, []any{x, other})
 }
 
 // Fmod: input - other * trunc(input / other): C's remainder; the sign is the input's.
 func (x *Tensor) Fmod(other any) (out *Tensor, err error) {
-	err = run(732, []any{x, other}, &out)
+	err = run(733, []any{x, other}, &out)
 	return
 }
 
 // Fmod_: In-place version of `fmod`.
 func (x *Tensor) Fmod_(other any) (*Tensor, error) {
-	return x, run(733, []any{x, other})
+	return x, run(734, []any{x, other})
 }
 
 // Gcd: Greatest common divisor of integers.
 func (x *Tensor) Gcd(other *Tensor) (out *Tensor, err error) {
-	err = run(734, []any{x, other}, &out)
+	err = run(735, []any{x, other}, &out)
 	return
 }
 
 // Gcd_: In-place version of `gcd`.
 func (x *Tensor) Gcd_(other *Tensor) (*Tensor, error) {
-	return x, run(735, []any{x, other})
+	return x, run(736, []any{x, other})
 }
 
 // Lcm: Least common multiple of integers.
 func (x *Tensor) Lcm(other *Tensor) (out *Tensor, err error) {
-	err = run(736, []any{x, other}, &out)
+	err = run(737, []any{x, other}, &out)
 	return
 }
 
 // Lcm_: In-place version of `lcm`.
 func (x *Tensor) Lcm_(other *Tensor) (*Tensor, error) {
-	return x, run(737, []any{x, other})
+	return x, run(738, []any{x, other})
 }
 
 // Heaviside: 0 for negative elements, 1 for positive ones, and values where they are 0.
 func (x *Tensor) Heaviside(values *Tensor) (out *Tensor, err error) {
-	err = run(738, []any{x, values}, &out)
+	err = run(739, []any{x, values}, &out)
 	return
 }
 
 // Heaviside_: In-place version of `heaviside`.
 func (x *Tensor) Heaviside_(values *Tensor) (*Tensor, error) {
-	return x, run(739, []any{x, values})
+	return x, run(740, []any{x, values})
 }
 
 // Fmax: The larger of two elements; the other one if one is NaN.
 func (x *Tensor) Fmax(other *Tensor) (out *Tensor, err error) {
-	err = run(740, []any{x, other}, &out)
+	err = run(741, []any{x, other}, &out)
 	return
 }
 
 // Fmin: The smaller of two elements; the other one if one is NaN.
 func (x *Tensor) Fmin(other *Tensor) (out *Tensor, err error) {
-	err = run(741, []any{x, other}, &out)
+	err = run(742, []any{x, other}, &out)
 	return
 }
 
@@ -9559,7 +9573,7 @@ type NanToNumOptions struct {
 // NanToNum: The input with finite numbers in the place of NaN and infinities.
 func (x *Tensor) NanToNum(options ...NanToNumOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(742, []any{x, o.Nan, o.Posinf, o.Neginf}, &out)
+	err = run(743, []any{x, o.Nan, o.Posinf, o.Neginf}, &out)
 	return
 }
 
@@ -9578,36 +9592,36 @@ type NanToNum_Options struct {
 // NanToNum_: In-place version of `nan_to_num`.
 func (x *Tensor) NanToNum_(options ...NanToNum_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(743, []any{x, o.Nan, o.Posinf, o.Neginf})
+	return x, run(744, []any{x, o.Nan, o.Posinf, o.Neginf})
 }
 
 // Isposinf: Where elements are infinity.
 func (x *Tensor) Isposinf() (out *Tensor, err error) {
-	err = run(744, []any{x}, &out)
+	err = run(745, []any{x}, &out)
 	return
 }
 
 // Isneginf: Where elements are -infinity.
 func (x *Tensor) Isneginf() (out *Tensor, err error) {
-	err = run(745, []any{x}, &out)
+	err = run(746, []any{x}, &out)
 	return
 }
 
 // Isreal: Where elements have no imaginary part: everywhere.
 func (x *Tensor) Isreal() (out *Tensor, err error) {
-	err = run(746, []any{x}, &out)
+	err = run(747, []any{x}, &out)
 	return
 }
 
 // Lerp: input + weight * (end - input).
 func (x *Tensor) Lerp(end *Tensor, weight any) (out *Tensor, err error) {
-	err = run(747, []any{x, end, weight}, &out)
+	err = run(748, []any{x, end, weight}, &out)
 	return
 }
 
 // Lerp_: In-place version of `lerp`.
 func (x *Tensor) Lerp_(end *Tensor, weight any) (*Tensor, error) {
-	return x, run(748, []any{x, end, weight})
+	return x, run(749, []any{x, end, weight})
 }
 
 // AddcmulOptions are the optional arguments.
@@ -9619,7 +9633,7 @@ type AddcmulOptions struct {
 // Addcmul: input + value * tensor1 * tensor2.
 func (x *Tensor) Addcmul(tensor1 *Tensor, tensor2 *Tensor, options ...AddcmulOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(749, []any{x, tensor1, tensor2, o.Value}, &out)
+	err = run(750, []any{x, tensor1, tensor2, o.Value}, &out)
 	return
 }
 
@@ -9632,7 +9646,7 @@ type Addcmul_Options struct {
 // Addcmul_: In-place version of `addcmul`.
 func (x *Tensor) Addcmul_(tensor1 *Tensor, tensor2 *Tensor, options ...Addcmul_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(750, []any{x, tensor1, tensor2, o.Value})
+	return x, run(751, []any{x, tensor1, tensor2, o.Value})
 }
 
 // AddcdivOptions are the optional arguments.
@@ -9644,7 +9658,7 @@ type AddcdivOptions struct {
 // Addcdiv: input + value * tensor1 / tensor2.
 func (x *Tensor) Addcdiv(tensor1 *Tensor, tensor2 *Tensor, options ...AddcdivOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(751, []any{x, tensor1, tensor2, o.Value}, &out)
+	err = run(752, []any{x, tensor1, tensor2, o.Value}, &out)
 	return
 }
 
@@ -9657,7 +9671,7 @@ type Addcdiv_Options struct {
 // Addcdiv_: In-place version of `addcdiv`.
 func (x *Tensor) Addcdiv_(tensor1 *Tensor, tensor2 *Tensor, options ...Addcdiv_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(752, []any{x, tensor1, tensor2, o.Value})
+	return x, run(753, []any{x, tensor1, tensor2, o.Value})
 }
 
 // MaxPool1dOptions are the optional arguments.
@@ -9679,7 +9693,7 @@ type MaxPool1dOptions struct {
 // 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
 func MaxPool1d(input *Tensor, kernelSize []int, options ...MaxPool1dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(753, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
+	err = run(754, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
 	return
 }
 
@@ -9702,7 +9716,7 @@ type MaxPool1dWithIndicesOptions struct {
 // alone, as dilated ones may. The maxima, and their positions in the length (int64).
 func MaxPool1dWithIndices(input *Tensor, kernelSize []int, options ...MaxPool1dWithIndicesOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(754, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &values, &indices)
+	err = run(755, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &values, &indices)
 	return
 }
 
@@ -9725,7 +9739,7 @@ type AvgPool1dOptions struct {
 // rounded down, or up in ceil_mode.
 func AvgPool1d(input *Tensor, kernelSize []int, options ...AvgPool1dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(755, []any{input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad}, &out)
+	err = run(756, []any{input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad}, &out)
 	return
 }
 
@@ -9748,7 +9762,7 @@ type MaxPool2dOptions struct {
 // (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
 func MaxPool2d(input *Tensor, kernelSize []int, options ...MaxPool2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(756, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
+	err = run(757, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
 	return
 }
 
@@ -9772,7 +9786,7 @@ type MaxPool2dWithIndicesOptions struct {
 // (int64).
 func MaxPool2dWithIndices(input *Tensor, kernelSize []int, options ...MaxPool2dWithIndicesOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(757, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &values, &indices)
+	err = run(758, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &values, &indices)
 	return
 }
 
@@ -9798,7 +9812,7 @@ type AvgPool2dOptions struct {
 // 1, rounded down, or up in ceil_mode.
 func AvgPool2d(input *Tensor, kernelSize []int, options ...AvgPool2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(758, []any{input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride}, &out)
+	err = run(759, []any{input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride}, &out)
 	return
 }
 
@@ -9821,7 +9835,7 @@ type MaxPool3dOptions struct {
 // * (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
 func MaxPool3d(input *Tensor, kernelSize []int, options ...MaxPool3dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(759, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
+	err = run(760, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
 	return
 }
 
@@ -9845,7 +9859,7 @@ type MaxPool3dWithIndicesOptions struct {
 // width (int64).
 func MaxPool3dWithIndices(input *Tensor, kernelSize []int, options ...MaxPool3dWithIndicesOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(760, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &values, &indices)
+	err = run(761, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &values, &indices)
 	return
 }
 
@@ -9871,27 +9885,27 @@ type AvgPool3dOptions struct {
 // stride + 1, rounded down, or up in ceil_mode.
 func AvgPool3d(input *Tensor, kernelSize []int, options ...AvgPool3dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(761, []any{input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride}, &out)
+	err = run(762, []any{input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride}, &out)
 	return
 }
 
 // AdaptiveAvgPool1d: Mean of windows that are as equal as can be: of n elements and m windows, the
 // i-th begins at floor(i * n / m) and ends before ceil((i + 1) * n / m).
 func AdaptiveAvgPool1d(input *Tensor, outputSize []int) (out *Tensor, err error) {
-	err = run(762, []any{input, outputSize}, &out)
+	err = run(763, []any{input, outputSize}, &out)
 	return
 }
 
 // AdaptiveMaxPool1d: Maximum of the windows of adaptive_avg_pool1d.
 func AdaptiveMaxPool1d(input *Tensor, outputSize []int) (out *Tensor, err error) {
-	err = run(763, []any{input, outputSize}, &out)
+	err = run(764, []any{input, outputSize}, &out)
 	return
 }
 
 // AdaptiveMaxPool1dWithIndices: Maximum of the windows of adaptive_avg_pool1d, and where they are,
 // as max_pool1d_with_indices gives them.
 func AdaptiveMaxPool1dWithIndices(input *Tensor, outputSize []int) (values *Tensor, indices *Tensor, err error) {
-	err = run(764, []any{input, outputSize}, &values, &indices)
+	err = run(765, []any{input, outputSize}, &values, &indices)
 	return
 }
 
@@ -9907,7 +9921,7 @@ type LpPool1dOptions struct {
 // LpPool1d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
 func LpPool1d(input *Tensor, normType float64, kernelSize []int, options ...LpPool1dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(765, []any{input, normType, kernelSize, o.Stride, o.CeilMode}, &out)
+	err = run(766, []any{input, normType, kernelSize, o.Stride, o.CeilMode}, &out)
 	return
 }
 
@@ -9927,27 +9941,27 @@ type MaxUnpool1dOptions struct {
 // MaxUnpool1d: The maxima where they were, among zeros: undoes max_pool1d as far as can be.
 func MaxUnpool1d(input *Tensor, indices *Tensor, kernelSize []int, options ...MaxUnpool1dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(766, []any{input, indices, kernelSize, o.Stride, o.Padding, o.OutputSize}, &out)
+	err = run(767, []any{input, indices, kernelSize, o.Stride, o.Padding, o.OutputSize}, &out)
 	return
 }
 
 // AdaptiveAvgPool2d: Mean of windows that are as equal as can be: of n elements and m windows, the
 // i-th begins at floor(i * n / m) and ends before ceil((i + 1) * n / m).
 func AdaptiveAvgPool2d(input *Tensor, outputSize []int) (out *Tensor, err error) {
-	err = run(767, []any{input, outputSize}, &out)
+	err = run(768, []any{input, outputSize}, &out)
 	return
 }
 
 // AdaptiveMaxPool2d: Maximum of the windows of adaptive_avg_pool2d.
 func AdaptiveMaxPool2d(input *Tensor, outputSize []int) (out *Tensor, err error) {
-	err = run(768, []any{input, outputSize}, &out)
+	err = run(769, []any{input, outputSize}, &out)
 	return
 }
 
 // AdaptiveMaxPool2dWithIndices: Maximum of the windows of adaptive_avg_pool2d, and where they are,
 // as max_pool2d_with_indices gives them.
 func AdaptiveMaxPool2dWithIndices(input *Tensor, outputSize []int) (values *Tensor, indices *Tensor, err error) {
-	err = run(769, []any{input, outputSize}, &values, &indices)
+	err = run(770, []any{input, outputSize}, &values, &indices)
 	return
 }
 
@@ -9963,7 +9977,7 @@ type LpPool2dOptions struct {
 // LpPool2d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
 func LpPool2d(input *Tensor, normType float64, kernelSize []int, options ...LpPool2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(770, []any{input, normType, kernelSize, o.Stride, o.CeilMode}, &out)
+	err = run(771, []any{input, normType, kernelSize, o.Stride, o.CeilMode}, &out)
 	return
 }
 
@@ -9983,27 +9997,27 @@ type MaxUnpool2dOptions struct {
 // MaxUnpool2d: The maxima where they were, among zeros: undoes max_pool2d as far as can be.
 func MaxUnpool2d(input *Tensor, indices *Tensor, kernelSize []int, options ...MaxUnpool2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(771, []any{input, indices, kernelSize, o.Stride, o.Padding, o.OutputSize}, &out)
+	err = run(772, []any{input, indices, kernelSize, o.Stride, o.Padding, o.OutputSize}, &out)
 	return
 }
 
 // AdaptiveAvgPool3d: Mean of windows that are as equal as can be: of n elements and m windows, the
 // i-th begins at floor(i * n / m) and ends before ceil((i + 1) * n / m).
 func AdaptiveAvgPool3d(input *Tensor, outputSize []int) (out *Tensor, err error) {
-	err = run(772, []any{input, outputSize}, &out)
+	err = run(773, []any{input, outputSize}, &out)
 	return
 }
 
 // AdaptiveMaxPool3d: Maximum of the windows of adaptive_avg_pool3d.
 func AdaptiveMaxPool3d(input *Tensor, outputSize []int) (out *Tensor, err error) {
-	err = run(773, []any{input, outputSize}, &out)
+	err = run(774, []any{input, outputSize}, &out)
 	return
 }
 
 // AdaptiveMaxPool3dWithIndices: Maximum of the windows of adaptive_avg_pool3d, and where they are,
 // as max_pool3d_with_indices gives them.
 func AdaptiveMaxPool3dWithIndices(input *Tensor, outputSize []int) (values *Tensor, indices *Tensor, err error) {
-	err = run(774, []any{input, outputSize}, &values, &indices)
+	err = run(775, []any{input, outputSize}, &values, &indices)
 	return
 }
 
@@ -10019,7 +10033,7 @@ type LpPool3dOptions struct {
 // LpPool3d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
 func LpPool3d(input *Tensor, normType float64, kernelSize []int, options ...LpPool3dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(775, []any{input, normType, kernelSize, o.Stride, o.CeilMode}, &out)
+	err = run(776, []any{input, normType, kernelSize, o.Stride, o.CeilMode}, &out)
 	return
 }
 
@@ -10039,7 +10053,7 @@ type MaxUnpool3dOptions struct {
 // MaxUnpool3d: The maxima where they were, among zeros: undoes max_pool3d as far as can be.
 func MaxUnpool3d(input *Tensor, indices *Tensor, kernelSize []int, options ...MaxUnpool3dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(776, []any{input, indices, kernelSize, o.Stride, o.Padding, o.OutputSize}, &out)
+	err = run(777, []any{input, indices, kernelSize, o.Stride, o.Padding, o.OutputSize}, &out)
 	return
 }
 
@@ -10060,7 +10074,7 @@ type FractionalMaxPool2dOptions struct {
 // a) - floor(u * a), a = (n - k) / (m - 1), the last at n - k.
 func FractionalMaxPool2d(input *Tensor, kernelSize []int, options ...FractionalMaxPool2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(777, []any{input, kernelSize, o.OutputSize, o.OutputRatio, o.RandomSamples}, &out)
+	err = run(778, []any{input, kernelSize, o.OutputSize, o.OutputRatio, o.RandomSamples}, &out)
 	return
 }
 
@@ -10080,7 +10094,7 @@ type FractionalMaxPool2dWithIndicesOptions struct {
 // max_pool2d_with_indices gives them.
 func FractionalMaxPool2dWithIndices(input *Tensor, kernelSize []int, options ...FractionalMaxPool2dWithIndicesOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(778, []any{input, kernelSize, o.OutputSize, o.OutputRatio, o.RandomSamples}, &values, &indices)
+	err = run(779, []any{input, kernelSize, o.OutputSize, o.OutputRatio, o.RandomSamples}, &values, &indices)
 	return
 }
 
@@ -10101,7 +10115,7 @@ type FractionalMaxPool3dOptions struct {
 // a) - floor(u * a), a = (n - k) / (m - 1), the last at n - k.
 func FractionalMaxPool3d(input *Tensor, kernelSize []int, options ...FractionalMaxPool3dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(779, []any{input, kernelSize, o.OutputSize, o.OutputRatio, o.RandomSamples}, &out)
+	err = run(780, []any{input, kernelSize, o.OutputSize, o.OutputRatio, o.RandomSamples}, &out)
 	return
 }
 
@@ -10121,7 +10135,7 @@ type FractionalMaxPool3dWithIndicesOptions struct {
 // max_pool3d_with_indices gives them.
 func FractionalMaxPool3dWithIndices(input *Tensor, kernelSize []int, options ...FractionalMaxPool3dWithIndicesOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(780, []any{input, kernelSize, o.OutputSize, o.OutputRatio, o.RandomSamples}, &values, &indices)
+	err = run(781, []any{input, kernelSize, o.OutputSize, o.OutputRatio, o.RandomSamples}, &values, &indices)
 	return
 }
 
@@ -10145,26 +10159,26 @@ type ProfilerStartOptions struct {
 // ProfilerStart: Begins to profile the whole process. One profiler runs at a time.
 func ProfilerStart(options ...ProfilerStartOptions) (out *Profiler, err error) {
 	o := last(options)
-	err = run(781, []any{o.RecordShapes, o.ProfileMemory, o.DeviceTimes, o.MaxActivities}, &out)
+	err = run(782, []any{o.RecordShapes, o.ProfileMemory, o.DeviceTimes, o.MaxActivities}, &out)
 	return
 }
 
 // Stop: Ends it; from then on it can be asked for what it found. A second time does nothing.
 func (x *Profiler) Stop() error {
-	return run(782, []any{x})
+	return run(783, []any{x})
 }
 
 // ProfilerRangeBegin: Begins a range of this thread, which contains what runs until
 // profiler_range_end. Its number, for profiler_range_end; 0 where no profiler runs.
 func ProfilerRangeBegin(name string) (out int, err error) {
-	err = run(783, []any{name}, &out)
+	err = run(784, []any{name}, &out)
 	return
 }
 
 // ProfilerRangeEnd: Ends a range, and those that began within it and did not end. One that has
 // ended, or belongs to another profiler, is nothing.
 func ProfilerRangeEnd(range_ int) error {
-	return run(784, []any{range_})
+	return run(785, []any{range_})
 }
 
 // ProfilerTableOptions are the optional arguments.
@@ -10184,7 +10198,7 @@ type ProfilerTableOptions struct {
 // contain, memory, calls.
 func (x *Profiler) Table(options ...ProfilerTableOptions) (out string, err error) {
 	o := last(options)
-	err = run(785, []any{x, o.SortBy, o.RowLimit, o.GroupByInputShape}, &out)
+	err = run(786, []any{x, o.SortBy, o.RowLimit, o.GroupByInputShape}, &out)
 	return
 }
 
@@ -10198,7 +10212,7 @@ type ProfilerMemorySummaryOptions struct {
 // until then.
 func (x *Profiler) MemorySummary(options ...ProfilerMemorySummaryOptions) (out string, err error) {
 	o := last(options)
-	err = run(786, []any{x, o.RowLimit}, &out)
+	err = run(787, []any{x, o.RowLimit}, &out)
 	return
 }
 
@@ -10207,13 +10221,13 @@ func (x *Profiler) MemorySummary(options ...ProfilerMemorySummaryOptions) (out s
 // duration, time of its own, a GPU's time, a GPU's time of its own (nanoseconds), memory, memory of
 // its own, memory in use afterwards (bytes), the number of the activity around it or -1.
 func (x *Profiler) Activities() (names []string, shapes []string, numbers *Tensor, err error) {
-	err = run(787, []any{x}, &names, &shapes, &numbers)
+	err = run(788, []any{x}, &names, &shapes, &numbers)
 	return
 }
 
 // ExportChromeTrace: Writes all activities as JSON that chrome://tracing and ui.perfetto.dev show.
 func (x *Profiler) ExportChromeTrace(path string) error {
-	return run(788, []any{x, path})
+	return run(789, []any{x, path})
 }
 
 // ProfilerEmitNvtxOptions are the optional arguments.
@@ -10226,38 +10240,38 @@ type ProfilerEmitNvtxOptions struct {
 // call, by its name.
 func ProfilerEmitNvtx(options ...ProfilerEmitNvtxOptions) error {
 	o := last(options)
-	return run(789, []any{o.Enabled})
+	return run(790, []any{o.Enabled})
 }
 
 // ProfilerNvtxPush: Begins a range of this thread for a tool. How deep it lies, from 0; negative
 // where no tool watches.
 func ProfilerNvtxPush(name string) (out int, err error) {
-	err = run(790, []any{name}, &out)
+	err = run(791, []any{name}, &out)
 	return
 }
 
 // ProfilerNvtxPop: Ends the innermost range of this thread. How deep it lay, from 0; negative where
 // no tool watches, or there is no range.
 func ProfilerNvtxPop() (out int, err error) {
-	err = run(791, []any{}, &out)
+	err = run(792, []any{}, &out)
 	return
 }
 
 // ProfilerNvtxStart: Begins a range for a tool that need not nest and may end on another thread.
 // Its number, for profiler_nvtx_end.
 func ProfilerNvtxStart(name string) (out int, err error) {
-	err = run(792, []any{name}, &out)
+	err = run(793, []any{name}, &out)
 	return
 }
 
 // ProfilerNvtxEnd: Ends such a range.
 func ProfilerNvtxEnd(range_ int) error {
-	return run(793, []any{range_})
+	return run(794, []any{range_})
 }
 
 // ProfilerNvtxMark: A mark on the tool's time line.
 func ProfilerNvtxMark(name string) error {
-	return run(794, []any{name})
+	return run(795, []any{name})
 }
 
 // RandOptions are the optional arguments.
@@ -10278,7 +10292,7 @@ type RandOptions struct {
 // Rand: Uniform numbers in [0, 1).
 func Rand(size []int, options ...RandOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(795, []any{size, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(796, []any{size, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -10300,7 +10314,7 @@ type RandnOptions struct {
 // Randn: Normal numbers with mean 0 and variance 1.
 func Randn(size []int, options ...RandnOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(796, []any{size, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(797, []any{size, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -10322,7 +10336,7 @@ type RandintOptions struct {
 // Randint: Uniform integers in [low, high).
 func Randint(low int, high int, size []int, options ...RandintOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(797, []any{low, high, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(798, []any{low, high, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -10344,7 +10358,7 @@ type RandpermOptions struct {
 // Randperm: The integers from 0 to n - 1 in random order.
 func Randperm(n int, options ...RandpermOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(798, []any{n, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(799, []any{n, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -10369,7 +10383,7 @@ type RandLikeOptions struct {
 // RandLike: Uniform numbers in [0, 1), in the input's shape.
 func RandLike(input *Tensor, options ...RandLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(799, []any{input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	err = run(800, []any{input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
 	return
 }
 
@@ -10394,7 +10408,7 @@ type RandnLikeOptions struct {
 // RandnLike: Normal numbers, in the input's shape.
 func RandnLike(input *Tensor, options ...RandnLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(800, []any{input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	err = run(801, []any{input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
 	return
 }
 
@@ -10419,7 +10433,7 @@ type RandintLikeOptions struct {
 // RandintLike: Uniform integers in [low, high), in the input's shape.
 func RandintLike(input *Tensor, low int, high int, options ...RandintLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(801, []any{input, low, high, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	err = run(802, []any{input, low, high, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
 	return
 }
 
@@ -10432,7 +10446,7 @@ type BernoulliOptions struct {
 // Bernoulli: 1 with the probability that the input says, else 0.
 func (x *Tensor) Bernoulli(options ...BernoulliOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(802, []any{x, o.Generator}, &out)
+	err = run(803, []any{x, o.Generator}, &out)
 	return
 }
 
@@ -10445,7 +10459,7 @@ type BernoulliPOptions struct {
 // BernoulliP: 1 with probability p, else 0, in the input's shape and dtype.
 func (x *Tensor) BernoulliP(p float64, options ...BernoulliPOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(803, []any{x, p, o.Generator}, &out)
+	err = run(804, []any{x, p, o.Generator}, &out)
 	return
 }
 
@@ -10462,7 +10476,7 @@ type MultinomialOptions struct {
 // or [rows, num_samples].
 func (x *Tensor) Multinomial(numSamples int, options ...MultinomialOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(804, []any{x, numSamples, o.Replacement, o.Generator}, &out)
+	err = run(805, []any{x, numSamples, o.Replacement, o.Generator}, &out)
 	return
 }
 
@@ -10475,7 +10489,7 @@ type PoissonOptions struct {
 // Poisson: Random counts of Poisson's distribution.
 func (x *Tensor) Poisson(options ...PoissonOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(805, []any{x, o.Generator}, &out)
+	err = run(806, []any{x, o.Generator}, &out)
 	return
 }
 
@@ -10488,7 +10502,7 @@ type BinomialOptions struct {
 // Binomial: Random counts of successes.
 func Binomial(count *Tensor, prob *Tensor, options ...BinomialOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(806, []any{count, prob, o.Generator}, &out)
+	err = run(807, []any{count, prob, o.Generator}, &out)
 	return
 }
 
@@ -10504,7 +10518,7 @@ type Exponential_Options struct {
 // Exponential_: Fills the tensor with numbers of the exponential distribution, which are not 0.
 func (x *Tensor) Exponential_(options ...Exponential_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(807, []any{x, o.Lambd, o.Generator})
+	return x, run(808, []any{x, o.Lambd, o.Generator})
 }
 
 // Geometric_Options are the optional arguments.
@@ -10516,7 +10530,7 @@ type Geometric_Options struct {
 // Geometric_: Fills the tensor with the number of trials up to the first success: 1, 2, ...
 func (x *Tensor) Geometric_(p float64, options ...Geometric_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(808, []any{x, p, o.Generator})
+	return x, run(809, []any{x, p, o.Generator})
 }
 
 // Cauchy_Options are the optional arguments.
@@ -10534,7 +10548,7 @@ type Cauchy_Options struct {
 // Cauchy_: Fills the tensor with numbers of Cauchy's distribution.
 func (x *Tensor) Cauchy_(options ...Cauchy_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(809, []any{x, o.Median, o.Sigma, o.Generator})
+	return x, run(810, []any{x, o.Median, o.Sigma, o.Generator})
 }
 
 // LogNormal_Options are the optional arguments.
@@ -10552,7 +10566,7 @@ type LogNormal_Options struct {
 // LogNormal_: Fills the tensor with exp of normal numbers.
 func (x *Tensor) LogNormal_(options ...LogNormal_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(810, []any{x, o.Mean, o.Std, o.Generator})
+	return x, run(811, []any{x, o.Mean, o.Std, o.Generator})
 }
 
 // Uniform_Options are the optional arguments.
@@ -10570,7 +10584,7 @@ type Uniform_Options struct {
 // Uniform_: Fills the tensor with uniform numbers in [low, high).
 func (x *Tensor) Uniform_(options ...Uniform_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(811, []any{x, o.Low, o.High, o.Generator})
+	return x, run(812, []any{x, o.Low, o.High, o.Generator})
 }
 
 // Normal_Options are the optional arguments.
@@ -10588,7 +10602,7 @@ type Normal_Options struct {
 // Normal_: Fills the tensor with normal numbers.
 func (x *Tensor) Normal_(options ...Normal_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(812, []any{x, o.Mean, o.Std, o.Generator})
+	return x, run(813, []any{x, o.Mean, o.Std, o.Generator})
 }
 
 // Bernoulli_Options are the optional arguments.
@@ -10603,7 +10617,7 @@ type Bernoulli_Options struct {
 // Bernoulli_: Fills the tensor with 1 with probability p, else 0.
 func (x *Tensor) Bernoulli_(options ...Bernoulli_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(813, []any{x, o.P, o.Generator})
+	return x, run(814, []any{x, o.P, o.Generator})
 }
 
 // StochasticRoundOptions are the optional arguments.
@@ -10616,7 +10630,7 @@ type StochasticRoundOptions struct {
 // itself (arXiv 1502.02551). Infinities and NaN stay.
 func StochasticRound(input *Tensor, dtype Dtype, options ...StochasticRoundOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(814, []any{input, dtype, o.Generator}, &out)
+	err = run(815, []any{input, dtype, o.Generator}, &out)
 	return
 }
 
@@ -10629,7 +10643,7 @@ type BernoulliTensor_Options struct {
 // BernoulliTensor_: Fills the tensor with 1 with these probabilities, else 0.
 func (x *Tensor) BernoulliTensor_(probabilities *Tensor, options ...BernoulliTensor_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(815, []any{x, probabilities, o.Generator})
+	return x, run(816, []any{x, probabilities, o.Generator})
 }
 
 // RandomFrom_Options are the optional arguments.
@@ -10645,7 +10659,7 @@ type RandomFrom_Options struct {
 // has all; without 2^63 - 1.
 func (x *Tensor) RandomFrom_(options ...RandomFrom_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(816, []any{x, o.Low, o.Generator})
+	return x, run(817, []any{x, o.Low, o.Generator})
 }
 
 // Random_Options are the optional arguments.
@@ -10657,13 +10671,13 @@ type Random_Options struct {
 // Random_: Fills the tensor with uniform integers in [low, high).
 func (x *Tensor) Random_(low int, high int, options ...Random_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(817, []any{x, low, high, o.Generator})
+	return x, run(818, []any{x, low, high, o.Generator})
 }
 
 // ManualSeed: Seeds the default generators of all devices: the process's, or the context's own
 // after set_own_generators.
 func ManualSeed(seed int) error {
-	return run(818, []any{seed})
+	return run(819, []any{seed})
 }
 
 // DefaultGeneratorOptions are the optional arguments.
@@ -10676,7 +10690,7 @@ type DefaultGeneratorOptions struct {
 // the context's own after set_own_generators.
 func DefaultGenerator(options ...DefaultGeneratorOptions) (out *Generator, err error) {
 	o := last(options)
-	err = run(819, []any{o.Device}, &out)
+	err = run(820, []any{o.Device}, &out)
 	return
 }
 
@@ -10685,12 +10699,12 @@ func DefaultGenerator(options ...DefaultGeneratorOptions) (out *Generator, err e
 // Without, all threads draw from the process's: what one of them gets depends on how many the
 // others took.
 func SetOwnGenerators(mode bool) error {
-	return run(820, []any{mode})
+	return run(821, []any{mode})
 }
 
 // HasOwnGenerators: Whether this context has default generators of its own.
 func HasOwnGenerators() (out bool, err error) {
-	err = run(821, []any{}, &out)
+	err = run(822, []any{}, &out)
 	return
 }
 
@@ -10703,37 +10717,37 @@ type GeneratorNewOptions struct {
 // GeneratorNew: A new generator, seeded with a fixed number.
 func GeneratorNew(options ...GeneratorNewOptions) (out *Generator, err error) {
 	o := last(options)
-	err = run(822, []any{o.Device}, &out)
+	err = run(823, []any{o.Device}, &out)
 	return
 }
 
 // Device: The device that the generator's numbers are drawn on.
 func (x *Generator) Device() (out Device, err error) {
-	err = run(823, []any{x}, &out)
+	err = run(824, []any{x}, &out)
 	return
 }
 
 // ManualSeed: Starts the generator's sequence for a seed.
 func (x *Generator) ManualSeed(seed int) error {
-	return run(824, []any{x, seed})
+	return run(825, []any{x, seed})
 }
 
 // InitialSeed: The seed that was set last.
 func (x *Generator) InitialSeed() (out int, err error) {
-	err = run(825, []any{x}, &out)
+	err = run(826, []any{x}, &out)
 	return
 }
 
 // GetState: What set_state needs to draw the same numbers again. An int64 tensor [2]: seed and
 // offset.
 func (x *Generator) GetState() (out *Tensor, err error) {
-	err = run(826, []any{x}, &out)
+	err = run(827, []any{x}, &out)
 	return
 }
 
 // SetState: Continues where get_state was called.
 func (x *Generator) SetState(state *Tensor) error {
-	return run(827, []any{x, state})
+	return run(828, []any{x, state})
 }
 
 // Lstm: Long short-term memory (Neural Computation 9, 1735): (i, f, g, o) = x @ weight_ih.T +
@@ -10742,14 +10756,14 @@ func (x *Generator) SetState(state *Tensor) error {
 // hidden states of the last layer at each time step, in the order of the input; and what hidden
 // states and cells of each layer and direction end with.
 func Lstm(input *Tensor, hx []*Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool, batchFirst bool) (output *Tensor, hN *Tensor, cN *Tensor, err error) {
-	err = run(828, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN, &cN)
+	err = run(829, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN, &cN)
 	return
 }
 
 // LstmPacked: lstm of sequences of several lengths. The hidden states of the last layer, packed
 // like the input; and what hidden states and cells of each layer and direction end with.
 func LstmPacked(data *Tensor, batchSizes *Tensor, hx []*Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool) (output *Tensor, hN *Tensor, cN *Tensor, err error) {
-	err = run(829, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN, &cN)
+	err = run(830, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN, &cN)
 	return
 }
 
@@ -10758,14 +10772,14 @@ func LstmPacked(data *Tensor, batchSizes *Tensor, hx []*Tensor, params []*Tensor
 // = m + sigmoid(z + z') * (h - m). The hidden states of the last layer at each time step, in the
 // order of the input; and what they end with in each layer and direction.
 func Gru(input *Tensor, hx *Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool, batchFirst bool) (output *Tensor, hN *Tensor, err error) {
-	err = run(830, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN)
+	err = run(831, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN)
 	return
 }
 
 // GruPacked: gru of sequences of several lengths. The hidden states of the last layer, packed like
 // the input; and what they end with in each layer and direction.
 func GruPacked(data *Tensor, batchSizes *Tensor, hx *Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool) (output *Tensor, hN *Tensor, err error) {
-	err = run(831, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN)
+	err = run(832, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN)
 	return
 }
 
@@ -10773,28 +10787,28 @@ func GruPacked(data *Tensor, batchSizes *Tensor, hx *Tensor, params []*Tensor, h
 // @ weight_hh.T + bias_hh) for each time step. The hidden states of the last layer at each time
 // step, in the order of the input; and what they end with in each layer and direction.
 func RnnTanh(input *Tensor, hx *Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool, batchFirst bool) (output *Tensor, hN *Tensor, err error) {
-	err = run(832, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN)
+	err = run(833, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN)
 	return
 }
 
 // RnnTanhPacked: rnn_tanh of sequences of several lengths. The hidden states of the last layer,
 // packed like the input; and what they end with in each layer and direction.
 func RnnTanhPacked(data *Tensor, batchSizes *Tensor, hx *Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool) (output *Tensor, hN *Tensor, err error) {
-	err = run(833, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN)
+	err = run(834, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN)
 	return
 }
 
 // RnnRelu: rnn_tanh with relu in the place of tanh. The hidden states of the last layer at each
 // time step, in the order of the input; and what they end with in each layer and direction.
 func RnnRelu(input *Tensor, hx *Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool, batchFirst bool) (output *Tensor, hN *Tensor, err error) {
-	err = run(834, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN)
+	err = run(835, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN)
 	return
 }
 
 // RnnReluPacked: rnn_relu of sequences of several lengths. The hidden states of the last layer,
 // packed like the input; and what they end with in each layer and direction.
 func RnnReluPacked(data *Tensor, batchSizes *Tensor, hx *Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool) (output *Tensor, hN *Tensor, err error) {
-	err = run(835, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN)
+	err = run(836, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN)
 	return
 }
 
@@ -10810,7 +10824,7 @@ type LstmCellOptions struct {
 // LstmCell: One time step of lstm. The next hidden state and the next cells.
 func LstmCell(input *Tensor, hx []*Tensor, wIh *Tensor, wHh *Tensor, options ...LstmCellOptions) (h *Tensor, c *Tensor, err error) {
 	o := last(options)
-	err = run(836, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &h, &c)
+	err = run(837, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &h, &c)
 	return
 }
 
@@ -10826,7 +10840,7 @@ type GruCellOptions struct {
 // GruCell: One time step of gru. The next hidden state.
 func GruCell(input *Tensor, hx *Tensor, wIh *Tensor, wHh *Tensor, options ...GruCellOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(837, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &out)
+	err = run(838, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &out)
 	return
 }
 
@@ -10842,7 +10856,7 @@ type RnnTanhCellOptions struct {
 // RnnTanhCell: One time step of rnn_tanh. The next hidden state.
 func RnnTanhCell(input *Tensor, hx *Tensor, wIh *Tensor, wHh *Tensor, options ...RnnTanhCellOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(838, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &out)
+	err = run(839, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &out)
 	return
 }
 
@@ -10858,7 +10872,7 @@ type RnnReluCellOptions struct {
 // RnnReluCell: One time step of rnn_relu. The next hidden state.
 func RnnReluCell(input *Tensor, hx *Tensor, wIh *Tensor, wHh *Tensor, options ...RnnReluCellOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(839, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &out)
+	err = run(840, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &out)
 	return
 }
 
@@ -10878,7 +10892,7 @@ type PadSequenceOptions struct {
 // longest, ...] with batch_first.
 func PadSequence(sequences []*Tensor, options ...PadSequenceOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(840, []any{sequences, o.BatchFirst, o.PaddingValue, o.PaddingSide}, &out)
+	err = run(841, []any{sequences, o.BatchFirst, o.PaddingValue, o.PaddingSide}, &out)
 	return
 }
 
@@ -10891,7 +10905,7 @@ type UnpadSequenceOptions struct {
 // UnpadSequence: The reverse of pad_sequence. A copy of each sequence, [length, ...].
 func UnpadSequence(paddedSequences *Tensor, lengths *Tensor, options ...UnpadSequenceOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(841, []any{paddedSequences, lengths, o.BatchFirst}, &out)
+	err = run(842, []any{paddedSequences, lengths, o.BatchFirst}, &out)
 	return
 }
 
@@ -10912,7 +10926,7 @@ type PackPaddedSequenceOptions struct {
 // and where in that order each of the batch is, both absent with enforce_sorted.
 func PackPaddedSequence(input *Tensor, lengths *Tensor, options ...PackPaddedSequenceOptions) (data *Tensor, batchSizes *Tensor, sortedIndices *Tensor, unsortedIndices *Tensor, err error) {
 	o := last(options)
-	err = run(842, []any{input, lengths, o.BatchFirst, o.EnforceSorted}, &data, &batchSizes, &sortedIndices, &unsortedIndices)
+	err = run(843, []any{input, lengths, o.BatchFirst, o.EnforceSorted}, &data, &batchSizes, &sortedIndices, &unsortedIndices)
 	return
 }
 
@@ -10927,7 +10941,7 @@ type PackSequenceOptions struct {
 // gives.
 func PackSequence(sequences []*Tensor, options ...PackSequenceOptions) (data *Tensor, batchSizes *Tensor, sortedIndices *Tensor, unsortedIndices *Tensor, err error) {
 	o := last(options)
-	err = run(843, []any{sequences, o.EnforceSorted}, &data, &batchSizes, &sortedIndices, &unsortedIndices)
+	err = run(844, []any{sequences, o.EnforceSorted}, &data, &batchSizes, &sortedIndices, &unsortedIndices)
 	return
 }
 
@@ -10951,7 +10965,7 @@ type PadPackedSequenceOptions struct {
 // int64 [batch] on the CPU.
 func PadPackedSequence(data *Tensor, batchSizes *Tensor, options ...PadPackedSequenceOptions) (padded *Tensor, lengths *Tensor, err error) {
 	o := last(options)
-	err = run(844, []any{data, batchSizes, o.UnsortedIndices, o.BatchFirst, o.PaddingValue, o.TotalLength}, &padded, &lengths)
+	err = run(845, []any{data, batchSizes, o.UnsortedIndices, o.BatchFirst, o.PaddingValue, o.TotalLength}, &padded, &lengths)
 	return
 }
 
@@ -10965,7 +10979,7 @@ type UnpackSequenceOptions struct {
 // PackedSequence. A copy of each sequence, [length, ...].
 func UnpackSequence(data *Tensor, batchSizes *Tensor, options ...UnpackSequenceOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(845, []any{data, batchSizes, o.UnsortedIndices}, &out)
+	err = run(846, []any{data, batchSizes, o.UnsortedIndices}, &out)
 	return
 }
 
@@ -10984,7 +10998,7 @@ type SumOptions struct {
 // Sum: Sum of elements.
 func (x *Tensor) Sum(options ...SumOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(846, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(847, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
@@ -11003,7 +11017,7 @@ type MeanOptions struct {
 // Mean: Mean of elements.
 func (x *Tensor) Mean(options ...MeanOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(847, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(848, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
@@ -11022,7 +11036,7 @@ type NansumOptions struct {
 // Nansum: Sum of the elements that are not NaN.
 func (x *Tensor) Nansum(options ...NansumOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(848, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(849, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
@@ -11041,7 +11055,7 @@ type NanmeanOptions struct {
 // Nanmean: Mean of the elements that are not NaN.
 func (x *Tensor) Nanmean(options ...NanmeanOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(849, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(850, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
@@ -11054,7 +11068,7 @@ type CountNonzeroOptions struct {
 // CountNonzero: How many elements are not zero (int64).
 func (x *Tensor) CountNonzero(options ...CountNonzeroOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(850, []any{x, o.Dim}, &out)
+	err = run(851, []any{x, o.Dim}, &out)
 	return
 }
 
@@ -11073,13 +11087,13 @@ type ProdOptions struct {
 // Prod: Product of elements.
 func (x *Tensor) Prod(options ...ProdOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(851, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(852, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
 // Max: Largest element; NaN if there is one. Equal elements share the gradient.
 func (x *Tensor) Max() (out *Tensor, err error) {
-	err = run(852, []any{x}, &out)
+	err = run(853, []any{x}, &out)
 	return
 }
 
@@ -11093,13 +11107,13 @@ type MaxDimOptions struct {
 // positions of the first of them (int64).
 func (x *Tensor) MaxDim(dim int, options ...MaxDimOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(853, []any{x, dim, o.Keepdim}, &values, &indices)
+	err = run(854, []any{x, dim, o.Keepdim}, &values, &indices)
 	return
 }
 
 // Min: Smallest element; NaN if there is one. Equal elements share the gradient.
 func (x *Tensor) Min() (out *Tensor, err error) {
-	err = run(854, []any{x}, &out)
+	err = run(855, []any{x}, &out)
 	return
 }
 
@@ -11113,7 +11127,7 @@ type MinDimOptions struct {
 // positions of the first of them (int64).
 func (x *Tensor) MinDim(dim int, options ...MinDimOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(855, []any{x, dim, o.Keepdim}, &values, &indices)
+	err = run(856, []any{x, dim, o.Keepdim}, &values, &indices)
 	return
 }
 
@@ -11129,7 +11143,7 @@ type AmaxOptions struct {
 // Amax: Largest element over dimensions. Equal elements share the gradient.
 func (x *Tensor) Amax(options ...AmaxOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(856, []any{x, o.Dim, o.Keepdim}, &out)
+	err = run(857, []any{x, o.Dim, o.Keepdim}, &out)
 	return
 }
 
@@ -11145,7 +11159,7 @@ type AminOptions struct {
 // Amin: Smallest element over dimensions. Equal elements share the gradient.
 func (x *Tensor) Amin(options ...AminOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(857, []any{x, o.Dim, o.Keepdim}, &out)
+	err = run(858, []any{x, o.Dim, o.Keepdim}, &out)
 	return
 }
 
@@ -11162,7 +11176,7 @@ type AminmaxOptions struct {
 // largest elements.
 func (x *Tensor) Aminmax(options ...AminmaxOptions) (min *Tensor, max *Tensor, err error) {
 	o := last(options)
-	err = run(858, []any{x, o.Dim, o.Keepdim}, &min, &max)
+	err = run(859, []any{x, o.Dim, o.Keepdim}, &min, &max)
 	return
 }
 
@@ -11178,7 +11192,7 @@ type ArgmaxOptions struct {
 // Argmax: Position of the first largest element (int64).
 func (x *Tensor) Argmax(options ...ArgmaxOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(859, []any{x, o.Dim, o.Keepdim}, &out)
+	err = run(860, []any{x, o.Dim, o.Keepdim}, &out)
 	return
 }
 
@@ -11194,7 +11208,7 @@ type ArgminOptions struct {
 // Argmin: Position of the first smallest element (int64).
 func (x *Tensor) Argmin(options ...ArgminOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(860, []any{x, o.Dim, o.Keepdim}, &out)
+	err = run(861, []any{x, o.Dim, o.Keepdim}, &out)
 	return
 }
 
@@ -11214,7 +11228,7 @@ type VarOptions struct {
 // Var: Variance: the sum of (input - mean) squared, divided by max(0, n - correction).
 func (x *Tensor) Var(options ...VarOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(861, []any{x, o.Dim, o.Correction, o.Keepdim}, &out)
+	err = run(862, []any{x, o.Dim, o.Correction, o.Keepdim}, &out)
 	return
 }
 
@@ -11234,7 +11248,7 @@ type StdOptions struct {
 // Std: Standard deviation: the square root of var.
 func (x *Tensor) Std(options ...StdOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(862, []any{x, o.Dim, o.Correction, o.Keepdim}, &out)
+	err = run(863, []any{x, o.Dim, o.Correction, o.Keepdim}, &out)
 	return
 }
 
@@ -11254,7 +11268,7 @@ type VarMeanOptions struct {
 // VarMean: Variance and mean. The variance and the mean.
 func VarMean(input *Tensor, options ...VarMeanOptions) (var_ *Tensor, mean *Tensor, err error) {
 	o := last(options)
-	err = run(863, []any{input, o.Dim, o.Correction, o.Keepdim}, &var_, &mean)
+	err = run(864, []any{input, o.Dim, o.Correction, o.Keepdim}, &var_, &mean)
 	return
 }
 
@@ -11274,7 +11288,7 @@ type StdMeanOptions struct {
 // StdMean: Standard deviation and mean. The standard deviation and the mean.
 func StdMean(input *Tensor, options ...StdMeanOptions) (std *Tensor, mean *Tensor, err error) {
 	o := last(options)
-	err = run(864, []any{input, o.Dim, o.Correction, o.Keepdim}, &std, &mean)
+	err = run(865, []any{input, o.Dim, o.Correction, o.Keepdim}, &std, &mean)
 	return
 }
 
@@ -11293,13 +11307,13 @@ type CovOptions struct {
 // Cov: Covariance of each variable with each other.
 func (x *Tensor) Cov(options ...CovOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(865, []any{x, o.Correction, o.Fweights, o.Aweights}, &out)
+	err = run(866, []any{x, o.Correction, o.Fweights, o.Aweights}, &out)
 	return
 }
 
 // Corrcoef: Pearson's correlation of each variable with each other.
 func (x *Tensor) Corrcoef() (out *Tensor, err error) {
-	err = run(866, []any{x}, &out)
+	err = run(867, []any{x}, &out)
 	return
 }
 
@@ -11322,7 +11336,7 @@ type NormOptions struct {
 // p = 0 the number of nonzero elements.
 func (x *Tensor) Norm(options ...NormOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(867, []any{x, o.P, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(868, []any{x, o.P, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
@@ -11338,7 +11352,7 @@ type AnyOptions struct {
 // Any: Whether any element is nonzero. bool, but uint8 for a uint8 input.
 func (x *Tensor) Any(options ...AnyOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(868, []any{x, o.Dim, o.Keepdim}, &out)
+	err = run(869, []any{x, o.Dim, o.Keepdim}, &out)
 	return
 }
 
@@ -11354,7 +11368,7 @@ type AllOptions struct {
 // All: Whether all elements are nonzero. bool, but uint8 for a uint8 input.
 func (x *Tensor) All(options ...AllOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(869, []any{x, o.Dim, o.Keepdim}, &out)
+	err = run(870, []any{x, o.Dim, o.Keepdim}, &out)
 	return
 }
 
@@ -11367,7 +11381,7 @@ type LogsumexpOptions struct {
 // Logsumexp: log(sum(exp(input))), without overflow.
 func (x *Tensor) Logsumexp(dim []int, options ...LogsumexpOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(870, []any{x, dim, o.Keepdim}, &out)
+	err = run(871, []any{x, dim, o.Keepdim}, &out)
 	return
 }
 
@@ -11380,7 +11394,7 @@ type CumsumOptions struct {
 // Cumsum: Running sum along a dimension: result[i] = input[0] + ... + input[i].
 func (x *Tensor) Cumsum(dim int, options ...CumsumOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(871, []any{x, dim, o.Dtype}, &out)
+	err = run(872, []any{x, dim, o.Dtype}, &out)
 	return
 }
 
@@ -11393,7 +11407,7 @@ type Cumsum_Options struct {
 // Cumsum_: In-place version of `cumsum`.
 func (x *Tensor) Cumsum_(dim int, options ...Cumsum_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(872, []any{x, dim, o.Dtype})
+	return x, run(873, []any{x, dim, o.Dtype})
 }
 
 // CumprodOptions are the optional arguments.
@@ -11405,7 +11419,7 @@ type CumprodOptions struct {
 // Cumprod: Running product along a dimension: result[i] = input[0] * ... * input[i].
 func (x *Tensor) Cumprod(dim int, options ...CumprodOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(873, []any{x, dim, o.Dtype}, &out)
+	err = run(874, []any{x, dim, o.Dtype}, &out)
 	return
 }
 
@@ -11418,13 +11432,13 @@ type Cumprod_Options struct {
 // Cumprod_: In-place version of `cumprod`.
 func (x *Tensor) Cumprod_(dim int, options ...Cumprod_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(874, []any{x, dim, o.Dtype})
+	return x, run(875, []any{x, dim, o.Dtype})
 }
 
 // Logcumsumexp: Running logsumexp along a dimension: result[i] = log(exp(input[0]) + ... +
 // exp(input[i])), without overflow.
 func (x *Tensor) Logcumsumexp(dim int) (out *Tensor, err error) {
-	err = run(875, []any{x, dim}, &out)
+	err = run(876, []any{x, dim}, &out)
 	return
 }
 
@@ -11447,7 +11461,7 @@ type DiffOptions struct {
 // they differ.
 func (x *Tensor) Diff(options ...DiffOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(876, []any{x, o.N, o.Dim, o.Prepend, o.Append}, &out)
+	err = run(877, []any{x, o.N, o.Dim, o.Prepend, o.Append}, &out)
 	return
 }
 
@@ -11467,7 +11481,7 @@ type GradientOptions struct {
 // sides. An estimate for each dimension.
 func Gradient(input *Tensor, options ...GradientOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(877, []any{input, o.Spacing, o.Dim, o.EdgeOrder}, &out)
+	err = run(878, []any{input, o.Spacing, o.Dim, o.EdgeOrder}, &out)
 	return
 }
 
@@ -11484,7 +11498,7 @@ type GradientAtOptions struct {
 // estimate for each dimension.
 func GradientAt(input *Tensor, coordinates []*Tensor, options ...GradientAtOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(878, []any{input, coordinates, o.Dim, o.EdgeOrder}, &out)
+	err = run(879, []any{input, coordinates, o.Dim, o.EdgeOrder}, &out)
 	return
 }
 
@@ -11503,7 +11517,7 @@ type TrapezoidOptions struct {
 // Trapezoid: Integral along a dimension by the trapezoidal rule.
 func Trapezoid(y *Tensor, options ...TrapezoidOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(879, []any{y, o.X, o.Dx, o.Dim}, &out)
+	err = run(880, []any{y, o.X, o.Dx, o.Dim}, &out)
 	return
 }
 
@@ -11522,13 +11536,13 @@ type CumulativeTrapezoidOptions struct {
 // CumulativeTrapezoid: Running integral along a dimension by the trapezoidal rule.
 func CumulativeTrapezoid(y *Tensor, options ...CumulativeTrapezoidOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(880, []any{y, o.X, o.Dx, o.Dim}, &out)
+	err = run(881, []any{y, o.X, o.Dx, o.Dim}, &out)
 	return
 }
 
 // Equal: Whether both have the same shape and elements.
 func (x *Tensor) Equal(other *Tensor) (out bool, err error) {
-	err = run(881, []any{x, other}, &out)
+	err = run(882, []any{x, other}, &out)
 	return
 }
 
@@ -11547,7 +11561,7 @@ type IscloseOptions struct {
 // Isclose: Where |input - other| <= atol + rtol * |other|.
 func (x *Tensor) Isclose(other *Tensor, options ...IscloseOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(882, []any{x, other, o.Rtol, o.Atol, o.EqualNan}, &out)
+	err = run(883, []any{x, other, o.Rtol, o.Atol, o.EqualNan}, &out)
 	return
 }
 
@@ -11566,7 +11580,7 @@ type AllcloseOptions struct {
 // Allclose: Whether all elements are close.
 func (x *Tensor) Allclose(other *Tensor, options ...AllcloseOptions) (out bool, err error) {
 	o := last(options)
-	err = run(883, []any{x, other, o.Rtol, o.Atol, o.EqualNan}, &out)
+	err = run(884, []any{x, other, o.Rtol, o.Atol, o.EqualNan}, &out)
 	return
 }
 
@@ -11583,7 +11597,7 @@ type PadOptions struct {
 // dimensions of an input that has one or two more.
 func Pad(input *Tensor, pad []int, options ...PadOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(884, []any{input, pad, o.Mode, o.Value}, &out)
+	err = run(885, []any{input, pad, o.Mode, o.Value}, &out)
 	return
 }
 
@@ -11596,7 +11610,7 @@ type ConstantPadNdOptions struct {
 // ConstantPadNd: Adds elements that are all one number around the input.
 func ConstantPadNd(input *Tensor, pad []int, options ...ConstantPadNdOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(885, []any{input, pad, o.Value}, &out)
+	err = run(886, []any{input, pad, o.Value}, &out)
 	return
 }
 
@@ -11609,7 +11623,7 @@ type RollOptions struct {
 // Roll: Moves elements along dimensions; those that leave at the end come back at the start.
 func (x *Tensor) Roll(shifts []int, options ...RollOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(886, []any{x, shifts, o.Dims}, &out)
+	err = run(887, []any{x, shifts, o.Dims}, &out)
 	return
 }
 
@@ -11625,26 +11639,26 @@ type Rot90Options struct {
 // Rot90: Turns the input in the plane of two dimensions.
 func (x *Tensor) Rot90(options ...Rot90Options) (out *Tensor, err error) {
 	o := last(options)
-	err = run(887, []any{x, o.K, o.Dims}, &out)
+	err = run(888, []any{x, o.K, o.Dims}, &out)
 	return
 }
 
 // Fliplr: Reverses the order of elements along dimension 1.
 func (x *Tensor) Fliplr() (out *Tensor, err error) {
-	err = run(888, []any{x}, &out)
+	err = run(889, []any{x}, &out)
 	return
 }
 
 // Flipud: Reverses the order of elements along dimension 0.
 func (x *Tensor) Flipud() (out *Tensor, err error) {
-	err = run(889, []any{x}, &out)
+	err = run(890, []any{x}, &out)
 	return
 }
 
 // Tile: repeat, whose list may be shorter than the dimensions are many: those in front are not
 // repeated.
 func (x *Tensor) Tile(dims []int) (out *Tensor, err error) {
-	err = run(890, []any{x, dims}, &out)
+	err = run(891, []any{x, dims}, &out)
 	return
 }
 
@@ -11660,7 +11674,7 @@ type RepeatInterleaveOptions struct {
 // RepeatInterleave: Repeats each slice along a dimension.
 func (x *Tensor) RepeatInterleave(repeats any, options ...RepeatInterleaveOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(891, []any{x, repeats, o.Dim, o.OutputSize}, &out)
+	err = run(892, []any{x, repeats, o.Dim, o.OutputSize}, &out)
 	return
 }
 
@@ -11674,7 +11688,7 @@ type DiagOptions struct {
 // diagonal.
 func (x *Tensor) Diag(options ...DiagOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(892, []any{x, o.Diagonal}, &out)
+	err = run(893, []any{x, o.Diagonal}, &out)
 	return
 }
 
@@ -11693,7 +11707,7 @@ type DiagEmbedOptions struct {
 // DiagEmbed: Matrices with the input's last dimension as a diagonal and zeros elsewhere.
 func (x *Tensor) DiagEmbed(options ...DiagEmbedOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(893, []any{x, o.Offset, o.Dim1, o.Dim2}, &out)
+	err = run(894, []any{x, o.Offset, o.Dim1, o.Dim2}, &out)
 	return
 }
 
@@ -11706,51 +11720,51 @@ type DiagflatOptions struct {
 // Diagflat: The matrix with all elements of the input as a diagonal and zeros elsewhere.
 func (x *Tensor) Diagflat(options ...DiagflatOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(894, []any{x, o.Offset}, &out)
+	err = run(895, []any{x, o.Offset}, &out)
 	return
 }
 
 // BlockDiag: The matrix with the tensors as blocks along the diagonal and zeros elsewhere. Dtypes
 // are promoted.
 func BlockDiag(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(895, []any{tensors}, &out)
+	err = run(896, []any{tensors}, &out)
 	return
 }
 
 // Hstack: cat along dimension 1; of vectors along dimension 0.
 func Hstack(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(896, []any{tensors}, &out)
+	err = run(897, []any{tensors}, &out)
 	return
 }
 
 // Vstack: cat along dimension 0, with vectors as rows.
 func Vstack(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(897, []any{tensors}, &out)
+	err = run(898, []any{tensors}, &out)
 	return
 }
 
 // Dstack: cat along dimension 2, which vectors and matrices get.
 func Dstack(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(898, []any{tensors}, &out)
+	err = run(899, []any{tensors}, &out)
 	return
 }
 
 // ColumnStack: cat along dimension 1, with vectors as columns.
 func ColumnStack(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(899, []any{tensors}, &out)
+	err = run(900, []any{tensors}, &out)
 	return
 }
 
 // UnravelIndex: The coordinates of positions: an int64 tensor for each dimension.
 func UnravelIndex(indices *Tensor, shape []int) (out []*Tensor, err error) {
-	err = run(900, []any{indices, shape}, &out)
+	err = run(901, []any{indices, shape}, &out)
 	return
 }
 
 // CartesianProd: All ways to choose one element of each vector: a row for each; of a single vector
 // itself.
 func CartesianProd(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(901, []any{tensors}, &out)
+	err = run(902, []any{tensors}, &out)
 	return
 }
 
@@ -11766,7 +11780,7 @@ type CombinationsOptions struct {
 // Combinations: All ways to choose r elements in order: a row for each.
 func (x *Tensor) Combinations(options ...CombinationsOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(902, []any{x, o.R, o.WithReplacement}, &out)
+	err = run(903, []any{x, o.R, o.WithReplacement}, &out)
 	return
 }
 
@@ -11785,7 +11799,7 @@ type TrilIndicesOptions struct {
 // TrilIndices: Rows and columns of the lower triangle's elements: [2, count].
 func TrilIndices(row int, col int, options ...TrilIndicesOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(903, []any{row, col, o.Offset, o.Dtype, o.Device}, &out)
+	err = run(904, []any{row, col, o.Offset, o.Dtype, o.Device}, &out)
 	return
 }
 
@@ -11804,13 +11818,13 @@ type TriuIndicesOptions struct {
 // TriuIndices: Rows and columns of the upper triangle's elements: [2, count].
 func TriuIndices(row int, col int, options ...TriuIndicesOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(904, []any{row, col, o.Offset, o.Dtype, o.Device}, &out)
+	err = run(905, []any{row, col, o.Offset, o.Dtype, o.Device}, &out)
 	return
 }
 
 // SelectScatter: A copy of the input with src as one slice along a dimension.
 func (x *Tensor) SelectScatter(src *Tensor, dim int, index int) (out *Tensor, err error) {
-	err = run(905, []any{x, src, dim, index}, &out)
+	err = run(906, []any{x, src, dim, index}, &out)
 	return
 }
 
@@ -11832,7 +11846,7 @@ type SliceScatterOptions struct {
 // SliceScatter: A copy of the input with src in a range of a dimension.
 func (x *Tensor) SliceScatter(src *Tensor, options ...SliceScatterOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(906, []any{x, src, o.Dim, o.Start, o.End, o.Step}, &out)
+	err = run(907, []any{x, src, o.Dim, o.Start, o.End, o.Step}, &out)
 	return
 }
 
@@ -11851,7 +11865,7 @@ type DiagonalScatterOptions struct {
 // DiagonalScatter: A copy of the input with src as a diagonal.
 func (x *Tensor) DiagonalScatter(src *Tensor, options ...DiagonalScatterOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(907, []any{x, src, o.Offset, o.Dim1, o.Dim2}, &out)
+	err = run(908, []any{x, src, o.Offset, o.Dim1, o.Dim2}, &out)
 	return
 }
 
@@ -11864,7 +11878,7 @@ type AsStridedScatterOptions struct {
 // AsStridedScatter: A copy of the input with src written where as_strided looks.
 func (x *Tensor) AsStridedScatter(src *Tensor, size []int, stride []int, options ...AsStridedScatterOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(908, []any{x, src, size, stride, o.StorageOffset}, &out)
+	err = run(909, []any{x, src, size, stride, o.StorageOffset}, &out)
 	return
 }
 
@@ -11884,7 +11898,7 @@ type Im2colOptions struct {
 // windows]. functional.unfold in PyTorch.
 func Im2col(input *Tensor, kernelSize []int, options ...Im2colOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(909, []any{input, kernelSize, o.Dilation, o.Padding, o.Stride}, &out)
+	err = run(910, []any{input, kernelSize, o.Dilation, o.Padding, o.Stride}, &out)
 	return
 }
 
@@ -11903,28 +11917,28 @@ type FoldOptions struct {
 // Fold: Adds up windows to images: the gradient of unfold.
 func Fold(input *Tensor, outputSize []int, kernelSize []int, options ...FoldOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(910, []any{input, outputSize, kernelSize, o.Dilation, o.Padding, o.Stride}, &out)
+	err = run(911, []any{input, outputSize, kernelSize, o.Dilation, o.Padding, o.Stride}, &out)
 	return
 }
 
 // PixelShuffle: Spreads channels over the plane: [..., channels * r * r, height, width] becomes
 // [..., channels, height * r, width * r].
 func PixelShuffle(input *Tensor, upscaleFactor int) (out *Tensor, err error) {
-	err = run(911, []any{input, upscaleFactor}, &out)
+	err = run(912, []any{input, upscaleFactor}, &out)
 	return
 }
 
 // PixelUnshuffle: The inverse of pixel_shuffle: [..., channels, height * r, width * r] becomes
 // [..., channels * r * r, height, width].
 func PixelUnshuffle(input *Tensor, downscaleFactor int) (out *Tensor, err error) {
-	err = run(912, []any{input, downscaleFactor}, &out)
+	err = run(913, []any{input, downscaleFactor}, &out)
 	return
 }
 
 // ChannelShuffle: Puts the first channels of all groups in front, then their second ones, and so
 // on.
 func ChannelShuffle(input *Tensor, groups int) (out *Tensor, err error) {
-	err = run(913, []any{input, groups}, &out)
+	err = run(914, []any{input, groups}, &out)
 	return
 }
 
@@ -11944,7 +11958,7 @@ type SortOptions struct {
 // they were (int64).
 func (x *Tensor) Sort(options ...SortOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(914, []any{x, o.Dim, o.Descending, o.Stable}, &values, &indices)
+	err = run(915, []any{x, o.Dim, o.Descending, o.Stable}, &values, &indices)
 	return
 }
 
@@ -11963,13 +11977,13 @@ type ArgsortOptions struct {
 // Argsort: The positions of the elements in sorted order (int64).
 func (x *Tensor) Argsort(options ...ArgsortOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(915, []any{x, o.Dim, o.Descending, o.Stable}, &out)
+	err = run(916, []any{x, o.Dim, o.Descending, o.Stable}, &out)
 	return
 }
 
 // Msort: Sorts along the first dimension.
 func (x *Tensor) Msort() (out *Tensor, err error) {
-	err = run(916, []any{x}, &out)
+	err = run(917, []any{x}, &out)
 	return
 }
 
@@ -11989,7 +12003,7 @@ type TopkOptions struct {
 // elements, the best first, and where they are (int64).
 func (x *Tensor) Topk(k int, options ...TopkOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(917, []any{x, k, o.Dim, o.Largest, o.Sorted}, &values, &indices)
+	err = run(918, []any{x, k, o.Dim, o.Largest, o.Sorted}, &values, &indices)
 	return
 }
 
@@ -12006,14 +12020,14 @@ type KthvalueOptions struct {
 // of equal ones the one that a stable sort puts there.
 func (x *Tensor) Kthvalue(k int, options ...KthvalueOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(918, []any{x, k, o.Dim, o.Keepdim}, &values, &indices)
+	err = run(919, []any{x, k, o.Dim, o.Keepdim}, &values, &indices)
 	return
 }
 
 // Median: The median of all elements, of two the lower; NaN if there is one. Equal elements share
 // the gradient.
 func (x *Tensor) Median() (out *Tensor, err error) {
-	err = run(919, []any{x}, &out)
+	err = run(920, []any{x}, &out)
 	return
 }
 
@@ -12027,14 +12041,14 @@ type MedianDimOptions struct {
 // where they are (int64).
 func (x *Tensor) MedianDim(dim int, options ...MedianDimOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(920, []any{x, dim, o.Keepdim}, &values, &indices)
+	err = run(921, []any{x, dim, o.Keepdim}, &values, &indices)
 	return
 }
 
 // Nanmedian: The median of all elements that are not NaN, of two the lower. Equal elements share
 // the gradient.
 func (x *Tensor) Nanmedian() (out *Tensor, err error) {
-	err = run(921, []any{x}, &out)
+	err = run(922, []any{x}, &out)
 	return
 }
 
@@ -12048,7 +12062,7 @@ type NanmedianDimOptions struct {
 // where they are (int64).
 func (x *Tensor) NanmedianDim(dim int, options ...NanmedianDimOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(922, []any{x, dim, o.Keepdim}, &values, &indices)
+	err = run(923, []any{x, dim, o.Keepdim}, &values, &indices)
 	return
 }
 
@@ -12065,7 +12079,7 @@ type ModeOptions struct {
 // elements, and the positions of the last of them (int64).
 func (x *Tensor) Mode(options ...ModeOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(923, []any{x, o.Dim, o.Keepdim}, &values, &indices)
+	err = run(924, []any{x, o.Dim, o.Keepdim}, &values, &indices)
 	return
 }
 
@@ -12084,7 +12098,7 @@ type QuantileOptions struct {
 // Quantile: Quantiles along a dimension; NaN if there is one.
 func (x *Tensor) Quantile(q any, options ...QuantileOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(924, []any{x, q, o.Dim, o.Keepdim, o.Interpolation}, &out)
+	err = run(925, []any{x, q, o.Dim, o.Keepdim, o.Interpolation}, &out)
 	return
 }
 
@@ -12103,21 +12117,21 @@ type NanquantileOptions struct {
 // Nanquantile: Quantiles along a dimension of what is not NaN.
 func (x *Tensor) Nanquantile(q any, options ...NanquantileOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(925, []any{x, q, o.Dim, o.Keepdim, o.Interpolation}, &out)
+	err = run(926, []any{x, q, o.Dim, o.Keepdim, o.Interpolation}, &out)
 	return
 }
 
 // Cummax: The largest element so far along a dimension; NaN from the first one on. The largest
 // elements so far, and the positions of the last of them (int64).
 func (x *Tensor) Cummax(dim int) (values *Tensor, indices *Tensor, err error) {
-	err = run(926, []any{x, dim}, &values, &indices)
+	err = run(927, []any{x, dim}, &values, &indices)
 	return
 }
 
 // Cummin: The smallest element so far along a dimension; NaN from the first one on. The smallest
 // elements so far, and the positions of the last of them (int64).
 func (x *Tensor) Cummin(dim int) (values *Tensor, indices *Tensor, err error) {
-	err = run(927, []any{x, dim}, &values, &indices)
+	err = run(928, []any{x, dim}, &values, &indices)
 	return
 }
 
@@ -12141,7 +12155,7 @@ type UniqueOptions struct {
 // was not asked for is empty.
 func (x *Tensor) Unique(options ...UniqueOptions) (output *Tensor, inverseIndices *Tensor, counts *Tensor, err error) {
 	o := last(options)
-	err = run(928, []any{x, o.Sorted, o.ReturnInverse, o.ReturnCounts, o.Dim}, &output, &inverseIndices, &counts)
+	err = run(929, []any{x, o.Sorted, o.ReturnInverse, o.ReturnCounts, o.Dim}, &output, &inverseIndices, &counts)
 	return
 }
 
@@ -12162,7 +12176,7 @@ type UniqueConsecutiveOptions struct {
 // (int64); what was not asked for is empty.
 func (x *Tensor) UniqueConsecutive(options ...UniqueConsecutiveOptions) (output *Tensor, inverseIndices *Tensor, counts *Tensor, err error) {
 	o := last(options)
-	err = run(929, []any{x, o.ReturnInverse, o.ReturnCounts, o.Dim}, &output, &inverseIndices, &counts)
+	err = run(930, []any{x, o.ReturnInverse, o.ReturnCounts, o.Dim}, &output, &inverseIndices, &counts)
 	return
 }
 
@@ -12184,7 +12198,7 @@ type SearchsortedOptions struct {
 // Searchsorted: Where elements would go in sorted rows: in front of those that they equal.
 func Searchsorted(sortedSequence *Tensor, input any, options ...SearchsortedOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(930, []any{sortedSequence, input, o.OutInt32, o.Right, o.Side, o.Sorter}, &out)
+	err = run(931, []any{sortedSequence, input, o.OutInt32, o.Right, o.Side, o.Sorter}, &out)
 	return
 }
 
@@ -12200,7 +12214,7 @@ type BucketizeOptions struct {
 // Bucketize: Which bucket each element lies in: searchsorted with one row of boundaries.
 func Bucketize(input any, boundaries *Tensor, options ...BucketizeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(931, []any{input, boundaries, o.OutInt32, o.Right}, &out)
+	err = run(932, []any{input, boundaries, o.OutInt32, o.Right}, &out)
 	return
 }
 
@@ -12216,7 +12230,7 @@ type IsinOptions struct {
 // Isin: Which elements are among the others.
 func Isin(elements any, testElements any, options ...IsinOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(932, []any{elements, testElements, o.AssumeUnique, o.Invert}, &out)
+	err = run(933, []any{elements, testElements, o.AssumeUnique, o.Invert}, &out)
 	return
 }
 
@@ -12232,7 +12246,7 @@ type BincountOptions struct {
 // Bincount: How often each integer occurs; with weights, their sums.
 func (x *Tensor) Bincount(options ...BincountOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(933, []any{x, o.Weights, o.Minlength}, &out)
+	err = run(934, []any{x, o.Weights, o.Minlength}, &out)
 	return
 }
 
@@ -12251,7 +12265,7 @@ type HistcOptions struct {
 // Histc: How many elements lie in bins of equal width. What lies outside is not counted.
 func (x *Tensor) Histc(options ...HistcOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(934, []any{x, o.Bins, o.Min, o.Max}, &out)
+	err = run(935, []any{x, o.Bins, o.Min, o.Max}, &out)
 	return
 }
 
@@ -12274,408 +12288,408 @@ type HistogramOptions struct {
 // bin, and the bins' edges.
 func (x *Tensor) Histogram(options ...HistogramOptions) (hist *Tensor, binEdges *Tensor, err error) {
 	o := last(options)
-	err = run(935, []any{x, o.Bins, o.Range, o.Weight, o.Density}, &hist, &binEdges)
+	err = run(936, []any{x, o.Bins, o.Range, o.Weight, o.Density}, &hist, &binEdges)
 	return
 }
 
 // Erfc: 1 - erf(input), with all its digits where erf is near 1.
 func (x *Tensor) Erfc() (out *Tensor, err error) {
-	err = run(936, []any{x}, &out)
+	err = run(937, []any{x}, &out)
 	return
 }
 
 // Erfc_: In-place version of `erfc`.
 func (x *Tensor) Erfc_() (*Tensor, error) {
-	return x, run(937, []any{x})
+	return x, run(938, []any{x})
 }
 
 // Erfcx: exp(input^2) erfc(input).
 func Erfcx(input *Tensor) (out *Tensor, err error) {
-	err = run(938, []any{input}, &out)
+	err = run(939, []any{input}, &out)
 	return
 }
 
 // Erfinv: The inverse of erf: infinite at -1 and 1, NaN beyond.
 func (x *Tensor) Erfinv() (out *Tensor, err error) {
-	err = run(939, []any{x}, &out)
+	err = run(940, []any{x}, &out)
 	return
 }
 
 // Erfinv_: In-place version of `erfinv`.
 func (x *Tensor) Erfinv_() (*Tensor, error) {
-	return x, run(940, []any{x})
+	return x, run(941, []any{x})
 }
 
 // Ndtri: The inverse of ndtr: what a normal number is below with the probability input.
 func Ndtri(input *Tensor) (out *Tensor, err error) {
-	err = run(941, []any{input}, &out)
+	err = run(942, []any{input}, &out)
 	return
 }
 
 // Ndtr: The normal distribution function: erfc(-input / sqrt(2)) / 2.
 func Ndtr(input *Tensor) (out *Tensor, err error) {
-	err = run(942, []any{input}, &out)
+	err = run(943, []any{input}, &out)
 	return
 }
 
 // LogNdtr: log(ndtr(input)), also where ndtr is too small for the dtype.
 func LogNdtr(input *Tensor) (out *Tensor, err error) {
-	err = run(943, []any{input}, &out)
+	err = run(944, []any{input}, &out)
 	return
 }
 
 // Lgamma: log(abs(Gamma(input))); infinite at 0 and the negative integers.
 func (x *Tensor) Lgamma() (out *Tensor, err error) {
-	err = run(944, []any{x}, &out)
+	err = run(945, []any{x}, &out)
 	return
 }
 
 // Lgamma_: In-place version of `lgamma`.
 func (x *Tensor) Lgamma_() (*Tensor, error) {
-	return x, run(945, []any{x})
+	return x, run(946, []any{x})
 }
 
 // Digamma: The derivative of lgamma: infinite at 0, NaN at the negative integers.
 func (x *Tensor) Digamma() (out *Tensor, err error) {
-	err = run(946, []any{x}, &out)
+	err = run(947, []any{x}, &out)
 	return
 }
 
 // Digamma_: In-place version of `digamma`.
 func (x *Tensor) Digamma_() (*Tensor, error) {
-	return x, run(947, []any{x})
+	return x, run(948, []any{x})
 }
 
 // Zeta: Hurwitz's zeta function, the sum of (k + other)^-input over k = 0, 1, ...; NaN where input
 // is below 1. It is differentiable by other alone.
 func Zeta(input any, other any) (out *Tensor, err error) {
-	err = run(948, []any{input, other}, &out)
+	err = run(949, []any{input, other}, &out)
 	return
 }
 
 // Polygamma: The derivative of order n of digamma: (-1)^(n + 1) n! zeta(n + 1, input) for n > 0.
 func Polygamma(n int, input *Tensor) (out *Tensor, err error) {
-	err = run(949, []any{n, input}, &out)
+	err = run(950, []any{n, input}, &out)
 	return
 }
 
 // Polygamma_: In-place version of `polygamma`.
 func (x *Tensor) Polygamma_(n int) (*Tensor, error) {
-	return x, run(950, []any{x, n})
+	return x, run(951, []any{x, n})
 }
 
 // Mvlgamma: log of the multivariate Gamma function: p (p - 1) / 4 log(pi) + the sum of lgamma(input
 // - j / 2) over j = 0 ... p - 1.
 func (x *Tensor) Mvlgamma(p int) (out *Tensor, err error) {
-	err = run(951, []any{x, p}, &out)
+	err = run(952, []any{x, p}, &out)
 	return
 }
 
 // Mvlgamma_: In-place version of `mvlgamma`.
 func (x *Tensor) Mvlgamma_(p int) (*Tensor, error) {
-	return x, run(952, []any{x, p})
+	return x, run(953, []any{x, p})
 }
 
 // I0: The modified Bessel function of the first kind, of order 0.
 func (x *Tensor) I0() (out *Tensor, err error) {
-	err = run(953, []any{x}, &out)
+	err = run(954, []any{x}, &out)
 	return
 }
 
 // I0_: In-place version of `i0`.
 func (x *Tensor) I0_() (*Tensor, error) {
-	return x, run(954, []any{x})
+	return x, run(955, []any{x})
 }
 
 // I0e: i0(input) exp(-abs(input)), which does not overflow.
 func I0e(input *Tensor) (out *Tensor, err error) {
-	err = run(955, []any{input}, &out)
+	err = run(956, []any{input}, &out)
 	return
 }
 
 // I1: The modified Bessel function of the first kind, of order 1.
 func I1(input *Tensor) (out *Tensor, err error) {
-	err = run(956, []any{input}, &out)
+	err = run(957, []any{input}, &out)
 	return
 }
 
 // I1e: i1(input) exp(-abs(input)), which does not overflow.
 func I1e(input *Tensor) (out *Tensor, err error) {
-	err = run(957, []any{input}, &out)
+	err = run(958, []any{input}, &out)
 	return
 }
 
 // BesselJ0: The Bessel function of the first kind, of order 0. It has no gradient.
 func BesselJ0(input *Tensor) (out *Tensor, err error) {
-	err = run(958, []any{input}, &out)
+	err = run(959, []any{input}, &out)
 	return
 }
 
 // BesselJ1: The Bessel function of the first kind, of order 1. It has no gradient.
 func BesselJ1(input *Tensor) (out *Tensor, err error) {
-	err = run(959, []any{input}, &out)
+	err = run(960, []any{input}, &out)
 	return
 }
 
 // BesselY0: The Bessel function of the second kind, of order 0; NaN of negative numbers. It has no
 // gradient.
 func BesselY0(input *Tensor) (out *Tensor, err error) {
-	err = run(960, []any{input}, &out)
+	err = run(961, []any{input}, &out)
 	return
 }
 
 // BesselY1: The Bessel function of the second kind, of order 1; NaN of negative numbers. It has no
 // gradient.
 func BesselY1(input *Tensor) (out *Tensor, err error) {
-	err = run(961, []any{input}, &out)
+	err = run(962, []any{input}, &out)
 	return
 }
 
 // ModifiedBesselK0: The modified Bessel function of the second kind, of order 0; NaN of negative
 // numbers. It has no gradient.
 func ModifiedBesselK0(input *Tensor) (out *Tensor, err error) {
-	err = run(962, []any{input}, &out)
+	err = run(963, []any{input}, &out)
 	return
 }
 
 // ModifiedBesselK1: The modified Bessel function of the second kind, of order 1; NaN of negative
 // numbers. It has no gradient.
 func ModifiedBesselK1(input *Tensor) (out *Tensor, err error) {
-	err = run(963, []any{input}, &out)
+	err = run(964, []any{input}, &out)
 	return
 }
 
 // ScaledModifiedBesselK0: modified_bessel_k0(x) exp(x), which does not vanish. It has no gradient.
 func ScaledModifiedBesselK0(x_ *Tensor) (out *Tensor, err error) {
-	err = run(964, []any{x_}, &out)
+	err = run(965, []any{x_}, &out)
 	return
 }
 
 // ScaledModifiedBesselK1: modified_bessel_k1(x) exp(x), which does not vanish. It has no gradient.
 func ScaledModifiedBesselK1(x_ *Tensor) (out *Tensor, err error) {
-	err = run(965, []any{x_}, &out)
+	err = run(966, []any{x_}, &out)
 	return
 }
 
 // SphericalBesselJ0: sin(x) / x. It has no gradient.
 func SphericalBesselJ0(x_ *Tensor) (out *Tensor, err error) {
-	err = run(966, []any{x_}, &out)
+	err = run(967, []any{x_}, &out)
 	return
 }
 
 // AiryAi: Airy's function Ai. It has no gradient.
 func AiryAi(x_ *Tensor) (out *Tensor, err error) {
-	err = run(967, []any{x_}, &out)
+	err = run(968, []any{x_}, &out)
 	return
 }
 
 // Igamma: The lower regularized incomplete Gamma function: the integral of t^(input - 1) exp(-t)
 // from 0 to other, over Gamma(input).
 func (x *Tensor) Igamma(other *Tensor) (out *Tensor, err error) {
-	err = run(968, []any{x, other}, &out)
+	err = run(969, []any{x, other}, &out)
 	return
 }
 
 // Igamma_: In-place version of `igamma`.
 func (x *Tensor) Igamma_(other *Tensor) (*Tensor, error) {
-	return x, run(969, []any{x, other})
+	return x, run(970, []any{x, other})
 }
 
 // Gammainc: Another name of `igamma`.
 func Gammainc(input *Tensor, other *Tensor) (out *Tensor, err error) {
-	err = run(970, []any{input, other}, &out)
+	err = run(971, []any{input, other}, &out)
 	return
 }
 
 // Igammac: The upper regularized incomplete Gamma function: 1 - igamma(input, other), with all its
 // digits.
 func (x *Tensor) Igammac(other *Tensor) (out *Tensor, err error) {
-	err = run(971, []any{x, other}, &out)
+	err = run(972, []any{x, other}, &out)
 	return
 }
 
 // Igammac_: In-place version of `igammac`.
 func (x *Tensor) Igammac_(other *Tensor) (*Tensor, error) {
-	return x, run(972, []any{x, other})
+	return x, run(973, []any{x, other})
 }
 
 // Gammaincc: Another name of `igammac`.
 func Gammaincc(input *Tensor, other *Tensor) (out *Tensor, err error) {
-	err = run(973, []any{input, other}, &out)
+	err = run(974, []any{input, other}, &out)
 	return
 }
 
 // ChebyshevPolynomialT: Chebyshev's polynomial of the first kind, of degree n. It has no gradient.
 func ChebyshevPolynomialT(x_ any, n any) (out *Tensor, err error) {
-	err = run(974, []any{x_, n}, &out)
+	err = run(975, []any{x_, n}, &out)
 	return
 }
 
 // ChebyshevPolynomialU: Chebyshev's polynomial of the second kind, of degree n. It has no gradient.
 func ChebyshevPolynomialU(x_ any, n any) (out *Tensor, err error) {
-	err = run(975, []any{x_, n}, &out)
+	err = run(976, []any{x_, n}, &out)
 	return
 }
 
 // ChebyshevPolynomialV: Chebyshev's polynomial of the third kind, of degree n. It has no gradient.
 func ChebyshevPolynomialV(x_ any, n any) (out *Tensor, err error) {
-	err = run(976, []any{x_, n}, &out)
+	err = run(977, []any{x_, n}, &out)
 	return
 }
 
 // ChebyshevPolynomialW: Chebyshev's polynomial of the fourth kind, of degree n. It has no gradient.
 func ChebyshevPolynomialW(x_ any, n any) (out *Tensor, err error) {
-	err = run(977, []any{x_, n}, &out)
+	err = run(978, []any{x_, n}, &out)
 	return
 }
 
 // ShiftedChebyshevPolynomialT: Chebyshev's polynomial of the first kind at 2 x - 1, of degree n. It
 // has no gradient.
 func ShiftedChebyshevPolynomialT(x_ any, n any) (out *Tensor, err error) {
-	err = run(978, []any{x_, n}, &out)
+	err = run(979, []any{x_, n}, &out)
 	return
 }
 
 // ShiftedChebyshevPolynomialU: Chebyshev's polynomial of the second kind at 2 x - 1, of degree n.
 // It has no gradient.
 func ShiftedChebyshevPolynomialU(x_ any, n any) (out *Tensor, err error) {
-	err = run(979, []any{x_, n}, &out)
+	err = run(980, []any{x_, n}, &out)
 	return
 }
 
 // ShiftedChebyshevPolynomialV: Chebyshev's polynomial of the third kind at 2 x - 1, of degree n. It
 // has no gradient.
 func ShiftedChebyshevPolynomialV(x_ any, n any) (out *Tensor, err error) {
-	err = run(980, []any{x_, n}, &out)
+	err = run(981, []any{x_, n}, &out)
 	return
 }
 
 // ShiftedChebyshevPolynomialW: Chebyshev's polynomial of the fourth kind at 2 x - 1, of degree n.
 // It has no gradient.
 func ShiftedChebyshevPolynomialW(x_ any, n any) (out *Tensor, err error) {
-	err = run(981, []any{x_, n}, &out)
+	err = run(982, []any{x_, n}, &out)
 	return
 }
 
 // HermitePolynomialH: Hermite's polynomial H, of degree n. It has no gradient.
 func HermitePolynomialH(x_ any, n any) (out *Tensor, err error) {
-	err = run(982, []any{x_, n}, &out)
+	err = run(983, []any{x_, n}, &out)
 	return
 }
 
 // HermitePolynomialHe: Hermite's polynomial He, of degree n. It has no gradient.
 func HermitePolynomialHe(x_ any, n any) (out *Tensor, err error) {
-	err = run(983, []any{x_, n}, &out)
+	err = run(984, []any{x_, n}, &out)
 	return
 }
 
 // LaguerrePolynomialL: Laguerre's polynomial, of degree n. It has no gradient.
 func LaguerrePolynomialL(x_ any, n any) (out *Tensor, err error) {
-	err = run(984, []any{x_, n}, &out)
+	err = run(985, []any{x_, n}, &out)
 	return
 }
 
 // LegendrePolynomialP: Legendre's polynomial, of degree n. It has no gradient.
 func LegendrePolynomialP(x_ any, n any) (out *Tensor, err error) {
-	err = run(985, []any{x_, n}, &out)
+	err = run(986, []any{x_, n}, &out)
 	return
 }
 
 // Entr: -input log(input); 0 at 0, -infinity below.
 func Entr(input *Tensor) (out *Tensor, err error) {
-	err = run(986, []any{input}, &out)
+	err = run(987, []any{input}, &out)
 	return
 }
 
 // Xlog1py: input * log1p(other), and 0 where input is 0.
 func Xlog1py(input any, other any) (out *Tensor, err error) {
-	err = run(987, []any{input, other}, &out)
+	err = run(988, []any{input, other}, &out)
 	return
 }
 
 // Frexp: input = mantissa * 2^exponent with 1/2 <= abs(mantissa) < 1, the exponent as int32; of 0,
 // infinities and NaN they are the element and 0.
 func (x *Tensor) Frexp() (mantissa *Tensor, exponent *Tensor, err error) {
-	err = run(988, []any{x}, &mantissa, &exponent)
+	err = run(989, []any{x}, &mantissa, &exponent)
 	return
 }
 
 // Nextafter: The next number of the dtype after input in the direction of other. Its derivatives
 // are 1 by input, where the two differ, and else 0.
 func (x *Tensor) Nextafter(other *Tensor) (out *Tensor, err error) {
-	err = run(989, []any{x, other}, &out)
+	err = run(990, []any{x, other}, &out)
 	return
 }
 
 // Nextafter_: In-place version of `nextafter`.
 func (x *Tensor) Nextafter_(other *Tensor) (*Tensor, error) {
-	return x, run(990, []any{x, other})
+	return x, run(991, []any{x, other})
 }
 
 // TensorAlias: Makes another handle to a tensor, to be released on its own. A second handle to the
 // same tensor.
 func TensorAlias(input *Tensor) (out *Tensor, err error) {
-	err = run(991, []any{input}, &out)
+	err = run(992, []any{input}, &out)
 	return
 }
 
 // Dim: Number of dimensions.
 func (x *Tensor) Dim() (out int, err error) {
-	err = run(992, []any{x}, &out)
+	err = run(993, []any{x}, &out)
 	return
 }
 
 // Size: Size of one dimension.
 func (x *Tensor) Size(dim int) (out int, err error) {
-	err = run(993, []any{x, dim}, &out)
+	err = run(994, []any{x, dim}, &out)
 	return
 }
 
 // Shape: Shape of the tensor. The sizes of all dimensions.
 func (x *Tensor) Shape() (out []int, err error) {
-	err = run(994, []any{x}, &out)
+	err = run(995, []any{x}, &out)
 	return
 }
 
 // Stride: Strides of the tensor. Steps between neighbours along each dimension, in elements.
 func (x *Tensor) Stride() (out []int, err error) {
-	err = run(995, []any{x}, &out)
+	err = run(996, []any{x}, &out)
 	return
 }
 
 // Numel: Number of elements.
 func (x *Tensor) Numel() (out int, err error) {
-	err = run(996, []any{x}, &out)
+	err = run(997, []any{x}, &out)
 	return
 }
 
 // StorageOffset: Position of the first element in the storage, in elements.
 func (x *Tensor) StorageOffset() (out int, err error) {
-	err = run(997, []any{x}, &out)
+	err = run(998, []any{x}, &out)
 	return
 }
 
 // StorageNbytes: Bytes of the storage, which views share.
 func (x *Tensor) StorageNbytes() (out int, err error) {
-	err = run(998, []any{x}, &out)
+	err = run(999, []any{x}, &out)
 	return
 }
 
 // ElementSize: Bytes of one element.
 func (x *Tensor) ElementSize() (out int, err error) {
-	err = run(999, []any{x}, &out)
+	err = run(1000, []any{x}, &out)
 	return
 }
 
 // Dtype: Element type.
 func (x *Tensor) Dtype() (out Dtype, err error) {
-	err = run(1000, []any{x}, &out)
+	err = run(1001, []any{x}, &out)
 	return
 }
 
 // Device: Where the memory is.
 func (x *Tensor) Device() (out Device, err error) {
-	err = run(1001, []any{x}, &out)
+	err = run(1002, []any{x}, &out)
 	return
 }
 
@@ -12688,33 +12702,33 @@ type TensorIsContiguousOptions struct {
 // IsContiguous: Whether elements lie in memory densely in that order.
 func (x *Tensor) IsContiguous(options ...TensorIsContiguousOptions) (out bool, err error) {
 	o := last(options)
-	err = run(1002, []any{x, o.MemoryFormat}, &out)
+	err = run(1003, []any{x, o.MemoryFormat}, &out)
 	return
 }
 
 // DataPtr: Address of the first element. Valid as long as any tensor looks at the storage; NULL if
 // there is no element.
 func (x *Tensor) DataPtr() (out uintptr, err error) {
-	err = run(1003, []any{x}, &out)
+	err = run(1004, []any{x}, &out)
 	return
 }
 
 // IsSetTo: Whether both look at the same memory in the same way.
 func (x *Tensor) IsSetTo(other *Tensor) (out bool, err error) {
-	err = run(1004, []any{x, other}, &out)
+	err = run(1005, []any{x, other}, &out)
 	return
 }
 
 // IsSame: Whether two handles are of one tensor.
 func (x *Tensor) IsSame(other *Tensor) (out bool, err error) {
-	err = run(1005, []any{x, other}, &out)
+	err = run(1006, []any{x, other}, &out)
 	return
 }
 
 // Base: What a view is a view of: the tensor that a chain of views began with. The tensor, or NULL
 // if this one is no view.
 func (x *Tensor) Base() (out *Tensor, err error) {
-	err = run(1006, []any{x}, &out)
+	err = run(1007, []any{x}, &out)
 	return
 }
 
@@ -12723,7 +12737,7 @@ func (x *Tensor) Base() (out *Tensor, err error) {
 // wrappers whose functions take `out`. Whether the function can be called now; false under
 // autocast, which leaves results that are given alone.
 func OutOffer(place *Tensor, inputs []*Tensor) (out bool, err error) {
-	err = run(1007, []any{place, inputs}, &out)
+	err = run(1008, []any{place, inputs}, &out)
 	return
 }
 
@@ -12738,25 +12752,25 @@ type OutFinishOptions struct {
 // gradient is asked for.
 func OutFinish(place *Tensor, options ...OutFinishOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1008, []any{place, o.Made}, &out)
+	err = run(1009, []any{place, o.Made}, &out)
 	return
 }
 
 // Version: How often the tensor, its views and what it was detached from were changed in place.
 func (x *Tensor) Version() (out int, err error) {
-	err = run(1009, []any{x}, &out)
+	err = run(1010, []any{x}, &out)
 	return
 }
 
 // Item: The only element of a tensor as a number.
 func (x *Tensor) Item() (out any, err error) {
-	err = run(1010, []any{x}, &out)
+	err = run(1011, []any{x}, &out)
 	return
 }
 
 // ToString: The tensor as text, as PyTorch prints it.
 func (x *Tensor) ToString() (out string, err error) {
-	err = run(1011, []any{x}, &out)
+	err = run(1012, []any{x}, &out)
 	return
 }
 
@@ -12781,13 +12795,13 @@ type SetPrintOptionsOptions struct {
 // SetPrintOptions: How tensors are printed from now on, by all threads.
 func SetPrintOptions(options ...SetPrintOptionsOptions) error {
 	o := last(options)
-	return run(1012, []any{o.Precision, o.Threshold, o.EdgeItems, o.LineWidth, o.SciMode})
+	return run(1013, []any{o.Precision, o.Threshold, o.EdgeItems, o.LineWidth, o.SciMode})
 }
 
 // RequiresGrad: Whether the tensor takes part in a graph: set by the user, or made from such a
 // tensor.
 func (x *Tensor) RequiresGrad() (out bool, err error) {
-	err = run(1013, []any{x}, &out)
+	err = run(1014, []any{x}, &out)
 	return
 }
 
@@ -12800,18 +12814,18 @@ type TensorRequiresGrad_Options struct {
 // RequiresGrad_: Says whether a leaf's gradient is wanted.
 func (x *Tensor) RequiresGrad_(options ...TensorRequiresGrad_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(1014, []any{x, o.RequiresGrad})
+	return x, run(1015, []any{x, o.RequiresGrad})
 }
 
 // IsLeaf: Whether the tensor was not made by a recorded operation.
 func (x *Tensor) IsLeaf() (out bool, err error) {
-	err = run(1015, []any{x}, &out)
+	err = run(1016, []any{x}, &out)
 	return
 }
 
 // Grad: The gradient that backward has added up. The gradient, or NULL if there is none yet.
 func (x *Tensor) Grad() (out *Tensor, err error) {
-	err = run(1016, []any{x}, &out)
+	err = run(1017, []any{x}, &out)
 	return
 }
 
@@ -12824,175 +12838,175 @@ type TensorSetGradOptions struct {
 // SetGrad: Replaces the gradient.
 func (x *Tensor) SetGrad(options ...TensorSetGradOptions) error {
 	o := last(options)
-	return run(1017, []any{x, o.Grad})
+	return run(1018, []any{x, o.Grad})
 }
 
 // RetainGrad: Makes backward keep the gradient of a tensor that is not a leaf.
 func (x *Tensor) RetainGrad() error {
-	return run(1018, []any{x})
+	return run(1019, []any{x})
 }
 
 // RetainsGrad: Whether retain_grad was called on a tensor that is not a leaf.
 func (x *Tensor) RetainsGrad() (out bool, err error) {
-	err = run(1019, []any{x}, &out)
+	err = run(1020, []any{x}, &out)
 	return
 }
 
 // Node: Where a tensor's gradient goes, to look at. The recorded operation, or, of a leaf, what
 // adds to its gradient.
 func (x *Tensor) Node() (out *Node, err error) {
-	err = run(1020, []any{x}, &out)
+	err = run(1021, []any{x}, &out)
 	return
 }
 
 // OutputNr: Which output of the recorded operation the tensor is; 0 for leaves.
 func (x *Tensor) OutputNr() (out int, err error) {
-	err = run(1021, []any{x}, &out)
+	err = run(1022, []any{x}, &out)
 	return
 }
 
 // Name: The operation's name. "MulBackward0"; of what adds to a leaf's gradient
 // "torch::autograd::AccumulateGrad".
 func (x *Node) Name() (out string, err error) {
-	err = run(1022, []any{x}, &out)
+	err = run(1023, []any{x}, &out)
 	return
 }
 
 // Address: Tells operations apart. Where it is: one number for all handles of one operation.
 func (x *Node) Address() (out uintptr, err error) {
-	err = run(1023, []any{x}, &out)
+	err = run(1024, []any{x}, &out)
 	return
 }
 
 // NextCount: How many inputs gradients may go to.
 func (x *Node) NextCount() (out int, err error) {
-	err = run(1024, []any{x}, &out)
+	err = run(1025, []any{x}, &out)
 	return
 }
 
 // NextOutput: Which output of the operation that made an input the input is. -1 if its gradient
 // goes nowhere.
 func (x *Node) NextOutput(index int) (out int, err error) {
-	err = run(1025, []any{x, index}, &out)
+	err = run(1026, []any{x, index}, &out)
 	return
 }
 
 // Next: The operation that made an input; of a leaf, what adds to its gradient.
 func (x *Node) Next(index int) (out *Node, err error) {
-	err = run(1026, []any{x, index}, &out)
+	err = run(1027, []any{x, index}, &out)
 	return
 }
 
 // GradFnName: The name of the recorded operation that made the tensor. "MulBackward0", or nothing
 // for a leaf.
 func (x *Tensor) GradFnName() (out string, err error) {
-	err = run(1027, []any{x}, &out)
+	err = run(1028, []any{x}, &out)
 	return
 }
 
 // Data: The same memory without the graph and with a version of its own: backward does not notice
 // what is changed through it.
 func (x *Tensor) Data() (out *Tensor, err error) {
-	err = run(1028, []any{x}, &out)
+	err = run(1029, []any{x}, &out)
 	return
 }
 
 // SetData: Makes a tensor look at another one's memory; it stays the same tensor, with its gradient
 // and its history. No other thread may use it meanwhile.
 func (x *Tensor) SetData(data *Tensor) error {
-	return run(1029, []any{x, data})
+	return run(1030, []any{x, data})
 }
 
 // BuildInfo: Version, compiler, instruction set in use, threads and optional parts of the library.
 // Lines of `name: value`.
 func BuildInfo() (out string, err error) {
-	err = run(1030, []any{}, &out)
+	err = run(1031, []any{}, &out)
 	return
 }
 
 // Len: How many strings a list holds.
 func (x *StringList) Len() (out int, err error) {
-	err = run(1031, []any{x}, &out)
+	err = run(1032, []any{x}, &out)
 	return
 }
 
 // TensorListNew: A list of tensors, for callbacks that return several.
 func TensorListNew(tensors []*Tensor) (out *TensorList, err error) {
-	err = run(1032, []any{tensors}, &out)
+	err = run(1033, []any{tensors}, &out)
 	return
 }
 
 // Len: How many tensors a list holds.
 func (x *TensorList) Len() (out int, err error) {
-	err = run(1033, []any{x}, &out)
+	err = run(1034, []any{x}, &out)
 	return
 }
 
 // Get: One tensor of a list. A new handle, or NULL for an absent entry.
 func (x *TensorList) Get(index int) (out *Tensor, err error) {
-	err = run(1034, []any{x, index}, &out)
+	err = run(1035, []any{x, index}, &out)
 	return
 }
 
 // IsGradEnabled: Whether operations are recorded for backward.
 func IsGradEnabled() (out bool, err error) {
-	err = run(1035, []any{}, &out)
+	err = run(1036, []any{}, &out)
 	return
 }
 
 // SetGradEnabled: Turns recording for backward on or off in this context.
 func SetGradEnabled(mode bool) error {
-	return run(1036, []any{mode})
+	return run(1037, []any{mode})
 }
 
 // IsAnomalyEnabled: Whether backward checks gradients for NaN.
 func IsAnomalyEnabled() (out bool, err error) {
-	err = run(1037, []any{}, &out)
+	err = run(1038, []any{}, &out)
 	return
 }
 
 // SetDetectAnomaly: Makes backward fail when a gradient is NaN, naming the operation that made it.
 func SetDetectAnomaly(mode bool) error {
-	return run(1038, []any{mode})
+	return run(1039, []any{mode})
 }
 
 // GetDefaultDtype: The dtype of new floating-point tensors.
 func GetDefaultDtype() (out Dtype, err error) {
-	err = run(1039, []any{}, &out)
+	err = run(1040, []any{}, &out)
 	return
 }
 
 // SetDefaultDtype: Sets the dtype of new floating-point tensors in this context.
 func SetDefaultDtype(d Dtype) error {
-	return run(1040, []any{d})
+	return run(1041, []any{d})
 }
 
 // GetDefaultDevice: The device of new tensors.
 func GetDefaultDevice() (out Device, err error) {
-	err = run(1041, []any{}, &out)
+	err = run(1042, []any{}, &out)
 	return
 }
 
 // SetDefaultDevice: Sets the device of new tensors in this context.
 func SetDefaultDevice(device Device) error {
-	return run(1042, []any{device})
+	return run(1043, []any{device})
 }
 
 // DeviceIsAvailable: Whether the device can be used.
 func DeviceIsAvailable(device Device) (out bool, err error) {
-	err = run(1043, []any{device}, &out)
+	err = run(1044, []any{device}, &out)
 	return
 }
 
 // GetNumThreads: How many threads an operation may use.
 func GetNumThreads() (out int, err error) {
-	err = run(1044, []any{}, &out)
+	err = run(1045, []any{}, &out)
 	return
 }
 
 // SetNumThreads: Sets how many threads an operation may use.
 func SetNumThreads(n int) error {
-	return run(1045, []any{n})
+	return run(1046, []any{n})
 }
 
 // MemoryStatsOptions are the optional arguments.
@@ -13005,24 +13019,24 @@ type MemoryStatsOptions struct {
 // allocator, and the most that were ever in use.
 func MemoryStats(options ...MemoryStatsOptions) (allocated int, reserved int, peak int, err error) {
 	o := last(options)
-	err = run(1046, []any{o.Device}, &allocated, &reserved, &peak)
+	err = run(1047, []any{o.Device}, &allocated, &reserved, &peak)
 	return
 }
 
 // SetLog: Sends log messages to a function.
 func SetLog(log LogHook) error {
-	return run(1047, []any{log})
+	return run(1048, []any{log})
 }
 
 // SetMemoryHook: Has this context call a function before an allocation fails, on the thread that
 // allocates. Worker threads of data loaders do not call it.
 func SetMemoryHook(hook MemoryHook) error {
-	return run(1048, []any{hook})
+	return run(1049, []any{hook})
 }
 
 // RemoveMemoryHook: Lets allocations of this context fail at once again.
 func RemoveMemoryHook() error {
-	return run(1049, []any{})
+	return run(1050, []any{})
 }
 
 // EmptyCacheOptions are the optional arguments.
@@ -13034,7 +13048,7 @@ type EmptyCacheOptions struct {
 // EmptyCache: Gives memory that no tensor uses back to the system.
 func EmptyCache(options ...EmptyCacheOptions) error {
 	o := last(options)
-	return run(1050, []any{o.Device})
+	return run(1051, []any{o.Device})
 }
 
 // SynchronizeOptions are the optional arguments.
@@ -13047,42 +13061,42 @@ type SynchronizeOptions struct {
 // work are reported here.
 func Synchronize(options ...SynchronizeOptions) error {
 	o := last(options)
-	return run(1051, []any{o.Device})
+	return run(1052, []any{o.Device})
 }
 
 // View: The same elements in another shape, without a copy.
 func (x *Tensor) View(size []int) (out *Tensor, err error) {
-	err = run(1052, []any{x, size}, &out)
+	err = run(1053, []any{x, size}, &out)
 	return
 }
 
 // Detach: The same memory without the graph.
 func (x *Tensor) Detach() (out *Tensor, err error) {
-	err = run(1053, []any{x}, &out)
+	err = run(1054, []any{x}, &out)
 	return
 }
 
 // Detach_: Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was
 // made from it before stays as it is.
 func (x *Tensor) Detach_() (*Tensor, error) {
-	return x, run(1054, []any{x})
+	return x, run(1055, []any{x})
 }
 
 // ViewAs: view with the shape of another tensor.
 func (x *Tensor) ViewAs(other *Tensor) (out *Tensor, err error) {
-	err = run(1055, []any{x, other}, &out)
+	err = run(1056, []any{x, other}, &out)
 	return
 }
 
 // Reshape: The same elements in another shape: a view where possible, else a copy.
 func (x *Tensor) Reshape(shape []int) (out *Tensor, err error) {
-	err = run(1056, []any{x, shape}, &out)
+	err = run(1057, []any{x, shape}, &out)
 	return
 }
 
 // ReshapeAs: reshape with the shape of another tensor.
 func (x *Tensor) ReshapeAs(other *Tensor) (out *Tensor, err error) {
-	err = run(1057, []any{x, other}, &out)
+	err = run(1058, []any{x, other}, &out)
 	return
 }
 
@@ -13098,59 +13112,59 @@ type FlattenOptions struct {
 // Flatten: Joins neighbouring dimensions into one.
 func (x *Tensor) Flatten(options ...FlattenOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1058, []any{x, o.StartDim, o.EndDim}, &out)
+	err = run(1059, []any{x, o.StartDim, o.EndDim}, &out)
 	return
 }
 
 // Unflatten: Splits one dimension into several.
 func (x *Tensor) Unflatten(dim int, sizes []int) (out *Tensor, err error) {
-	err = run(1059, []any{x, dim, sizes}, &out)
+	err = run(1060, []any{x, dim, sizes}, &out)
 	return
 }
 
 // Transpose: Swaps two dimensions.
 func (x *Tensor) Transpose(dim0 int, dim1 int) (out *Tensor, err error) {
-	err = run(1060, []any{x, dim0, dim1}, &out)
+	err = run(1061, []any{x, dim0, dim1}, &out)
 	return
 }
 
 // Transpose_: In-place version of `transpose`.
 func (x *Tensor) Transpose_(dim0 int, dim1 int) (*Tensor, error) {
-	return x, run(1061, []any{x, dim0, dim1})
+	return x, run(1062, []any{x, dim0, dim1})
 }
 
 // Swapaxes: transpose by NumPy's name.
 func (x *Tensor) Swapaxes(axis0 int, axis1 int) (out *Tensor, err error) {
-	err = run(1062, []any{x, axis0, axis1}, &out)
+	err = run(1063, []any{x, axis0, axis1}, &out)
 	return
 }
 
 // Swapaxes_: In-place version of `swapaxes`.
 func (x *Tensor) Swapaxes_(axis0 int, axis1 int) (*Tensor, error) {
-	return x, run(1063, []any{x, axis0, axis1})
+	return x, run(1064, []any{x, axis0, axis1})
 }
 
 // Permute: Puts the dimensions in another order.
 func (x *Tensor) Permute(dims []int) (out *Tensor, err error) {
-	err = run(1064, []any{x, dims}, &out)
+	err = run(1065, []any{x, dims}, &out)
 	return
 }
 
 // Movedim: Moves dimensions; the others keep their order.
 func (x *Tensor) Movedim(source []int, destination []int) (out *Tensor, err error) {
-	err = run(1065, []any{x, source, destination}, &out)
+	err = run(1066, []any{x, source, destination}, &out)
 	return
 }
 
 // T: The transpose of a matrix; a 0-d or 1-d tensor as it is.
 func (x *Tensor) T() (out *Tensor, err error) {
-	err = run(1066, []any{x}, &out)
+	err = run(1067, []any{x}, &out)
 	return
 }
 
 // T_: In-place version of `t`.
 func (x *Tensor) T_() (*Tensor, error) {
-	return x, run(1067, []any{x})
+	return x, run(1068, []any{x})
 }
 
 // SqueezeOptions are the optional arguments.
@@ -13162,7 +13176,7 @@ type SqueezeOptions struct {
 // Squeeze: Removes dimensions of size 1.
 func (x *Tensor) Squeeze(options ...SqueezeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1068, []any{x, o.Dim}, &out)
+	err = run(1069, []any{x, o.Dim}, &out)
 	return
 }
 
@@ -13175,47 +13189,47 @@ type Squeeze_Options struct {
 // Squeeze_: In-place version of `squeeze`.
 func (x *Tensor) Squeeze_(options ...Squeeze_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(1069, []any{x, o.Dim})
+	return x, run(1070, []any{x, o.Dim})
 }
 
 // Unsqueeze: Inserts a dimension of size 1.
 func (x *Tensor) Unsqueeze(dim int) (out *Tensor, err error) {
-	err = run(1070, []any{x, dim}, &out)
+	err = run(1071, []any{x, dim}, &out)
 	return
 }
 
 // Unsqueeze_: In-place version of `unsqueeze`.
 func (x *Tensor) Unsqueeze_(dim int) (*Tensor, error) {
-	return x, run(1071, []any{x, dim})
+	return x, run(1072, []any{x, dim})
 }
 
 // Expand: Repeats dimensions of size 1 without a copy; dimensions may be added in front.
 func (x *Tensor) Expand(size []int) (out *Tensor, err error) {
-	err = run(1072, []any{x, size}, &out)
+	err = run(1073, []any{x, size}, &out)
 	return
 }
 
 // ExpandAs: expand to the shape of another tensor.
 func (x *Tensor) ExpandAs(other *Tensor) (out *Tensor, err error) {
-	err = run(1073, []any{x, other}, &out)
+	err = run(1074, []any{x, other}, &out)
 	return
 }
 
 // BroadcastTo: expand, as a function.
 func (x *Tensor) BroadcastTo(size []int) (out *Tensor, err error) {
-	err = run(1074, []any{x, size}, &out)
+	err = run(1075, []any{x, size}, &out)
 	return
 }
 
 // Select: One slice along a dimension, which is removed.
 func (x *Tensor) Select(dim int, index int) (out *Tensor, err error) {
-	err = run(1075, []any{x, dim, index}, &out)
+	err = run(1076, []any{x, dim, index}, &out)
 	return
 }
 
 // Narrow: A range along a dimension.
 func (x *Tensor) Narrow(dim int, start int, length int) (out *Tensor, err error) {
-	err = run(1076, []any{x, dim, start, length}, &out)
+	err = run(1077, []any{x, dim, start, length}, &out)
 	return
 }
 
@@ -13237,7 +13251,7 @@ type SliceOptions struct {
 // Slice: A strided range along a dimension: input[start:end:step].
 func (x *Tensor) Slice(options ...SliceOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1077, []any{x, o.Dim, o.Start, o.End, o.Step}, &out)
+	err = run(1078, []any{x, o.Dim, o.Start, o.End, o.Step}, &out)
 	return
 }
 
@@ -13250,7 +13264,7 @@ type AsStridedOptions struct {
 // AsStrided: Any view of the input's storage.
 func (x *Tensor) AsStrided(size []int, stride []int, options ...AsStridedOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1078, []any{x, size, stride, o.StorageOffset}, &out)
+	err = run(1079, []any{x, size, stride, o.StorageOffset}, &out)
 	return
 }
 
@@ -13263,31 +13277,31 @@ type AsStrided_Options struct {
 // AsStrided_: In-place version of `as_strided`.
 func (x *Tensor) AsStrided_(size []int, stride []int, options ...AsStrided_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(1079, []any{x, size, stride, o.StorageOffset})
+	return x, run(1080, []any{x, size, stride, o.StorageOffset})
 }
 
 // Resize_: Gives the tensor another shape, row-major from its first element on. What it had keeps
 // its place in memory; where there is too little, the tensor moves, without its views, and what is
 // new has arbitrary contents.
 func (x *Tensor) Resize_(size []int) (*Tensor, error) {
-	return x, run(1080, []any{x, size})
+	return x, run(1081, []any{x, size})
 }
 
 // ResizeAs_: resize_ to the shape of another tensor.
 func (x *Tensor) ResizeAs_(theTemplate *Tensor) (*Tensor, error) {
-	return x, run(1081, []any{x, theTemplate})
+	return x, run(1082, []any{x, theTemplate})
 }
 
 // ViewDtype: The same memory, read as another element type. It takes no part in a graph.
 func (x *Tensor) ViewDtype(dtype Dtype) (out *Tensor, err error) {
-	err = run(1082, []any{x, dtype}, &out)
+	err = run(1083, []any{x, dtype}, &out)
 	return
 }
 
 // Unfold: All windows along a dimension: it counts them, and a new last dimension holds what is in
 // them.
 func (x *Tensor) Unfold(dimension int, size int, step int) (out *Tensor, err error) {
-	err = run(1083, []any{x, dimension, size, step}, &out)
+	err = run(1084, []any{x, dimension, size, step}, &out)
 	return
 }
 
@@ -13306,7 +13320,7 @@ type DiagonalOptions struct {
 // Diagonal: A diagonal of two dimensions, as the last dimension.
 func (x *Tensor) Diagonal(options ...DiagonalOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1084, []any{x, o.Offset, o.Dim1, o.Dim2}, &out)
+	err = run(1085, []any{x, o.Offset, o.Dim1, o.Dim2}, &out)
 	return
 }
 
@@ -13319,7 +13333,7 @@ type ChunkOptions struct {
 // Chunk: Splits a dimension into equal pieces; the last may be smaller.
 func (x *Tensor) Chunk(chunks int, options ...ChunkOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1085, []any{x, chunks, o.Dim}, &out)
+	err = run(1086, []any{x, chunks, o.Dim}, &out)
 	return
 }
 
@@ -13332,7 +13346,7 @@ type SplitOptions struct {
 // Split: Splits a dimension into pieces of one size.
 func (x *Tensor) Split(splitSize int, options ...SplitOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1086, []any{x, splitSize, o.Dim}, &out)
+	err = run(1087, []any{x, splitSize, o.Dim}, &out)
 	return
 }
 
@@ -13345,7 +13359,7 @@ type SplitWithSizesOptions struct {
 // SplitWithSizes: Splits a dimension into pieces of given sizes.
 func (x *Tensor) SplitWithSizes(splitSizes []int, options ...SplitWithSizesOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1087, []any{x, splitSizes, o.Dim}, &out)
+	err = run(1088, []any{x, splitSizes, o.Dim}, &out)
 	return
 }
 
@@ -13358,7 +13372,7 @@ type SplitSectionsOptions struct {
 // SplitSections: Splits a dimension into pieces whose sizes differ by one at most.
 func (x *Tensor) SplitSections(sections int, options ...SplitSectionsOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1088, []any{x, sections, o.Dim}, &out)
+	err = run(1089, []any{x, sections, o.Dim}, &out)
 	return
 }
 
@@ -13371,55 +13385,55 @@ type SplitAtOptions struct {
 // SplitAt: Splits a dimension at given places. tensor_split in Python.
 func (x *Tensor) SplitAt(indices []int, options ...SplitAtOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1089, []any{x, indices, o.Dim}, &out)
+	err = run(1090, []any{x, indices, o.Dim}, &out)
 	return
 }
 
 // Hsplit: Splits dimension 1, of a vector dimension 0, into equal pieces.
 func (x *Tensor) Hsplit(sections int) (out []*Tensor, err error) {
-	err = run(1090, []any{x, sections}, &out)
+	err = run(1091, []any{x, sections}, &out)
 	return
 }
 
 // Vsplit: Splits dimension 0 of two or more into equal pieces.
 func (x *Tensor) Vsplit(sections int) (out []*Tensor, err error) {
-	err = run(1091, []any{x, sections}, &out)
+	err = run(1092, []any{x, sections}, &out)
 	return
 }
 
 // Dsplit: Splits dimension 2 of three or more into equal pieces.
 func (x *Tensor) Dsplit(sections int) (out []*Tensor, err error) {
-	err = run(1092, []any{x, sections}, &out)
+	err = run(1093, []any{x, sections}, &out)
 	return
 }
 
 // Atleast1d: A number as a vector; else the input as it is.
 func Atleast1d(input *Tensor) (out *Tensor, err error) {
-	err = run(1093, []any{input}, &out)
+	err = run(1094, []any{input}, &out)
 	return
 }
 
 // Atleast2d: A number or a vector as a matrix of one row; else the input as it is.
 func Atleast2d(input *Tensor) (out *Tensor, err error) {
-	err = run(1094, []any{input}, &out)
+	err = run(1095, []any{input}, &out)
 	return
 }
 
 // Atleast3d: A vector of n as [1, n, 1], a matrix with a third dimension; else the input as it is.
 func Atleast3d(input *Tensor) (out *Tensor, err error) {
-	err = run(1095, []any{input}, &out)
+	err = run(1096, []any{input}, &out)
 	return
 }
 
 // Ravel: All elements in row-major order: a view if they lie so, else a copy.
 func (x *Tensor) Ravel() (out *Tensor, err error) {
-	err = run(1096, []any{x}, &out)
+	err = run(1097, []any{x}, &out)
 	return
 }
 
 // BroadcastTensors: All tensors expanded to their common shape.
 func BroadcastTensors(tensors []*Tensor) (out []*Tensor, err error) {
-	err = run(1097, []any{tensors}, &out)
+	err = run(1098, []any{tensors}, &out)
 	return
 }
 
@@ -13433,7 +13447,7 @@ type MeshgridOptions struct {
 // along one dimension.
 func Meshgrid(tensors []*Tensor, options ...MeshgridOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1098, []any{tensors, o.Indexing}, &out)
+	err = run(1099, []any{tensors, o.Indexing}, &out)
 	return
 }
 
@@ -13446,7 +13460,7 @@ type UnbindOptions struct {
 // Unbind: All slices along a dimension.
 func (x *Tensor) Unbind(options ...UnbindOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1099, []any{x, o.Dim}, &out)
+	err = run(1100, []any{x, o.Dim}, &out)
 	return
 }
 
@@ -13459,7 +13473,7 @@ type CatOptions struct {
 // Cat: Joins tensors along a dimension. Dtypes are promoted.
 func Cat(tensors []*Tensor, options ...CatOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1100, []any{tensors, o.Dim}, &out)
+	err = run(1101, []any{tensors, o.Dim}, &out)
 	return
 }
 
@@ -13472,31 +13486,31 @@ type StackOptions struct {
 // Stack: Joins tensors of one shape along a new dimension.
 func Stack(tensors []*Tensor, options ...StackOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1101, []any{tensors, o.Dim}, &out)
+	err = run(1102, []any{tensors, o.Dim}, &out)
 	return
 }
 
 // Repeat: Copies the input several times along each dimension.
 func (x *Tensor) Repeat(repeats []int) (out *Tensor, err error) {
-	err = run(1102, []any{x, repeats}, &out)
+	err = run(1103, []any{x, repeats}, &out)
 	return
 }
 
 // NarrowCopy: A copy of a range along a dimension.
 func (x *Tensor) NarrowCopy(dim int, start int, length int) (out *Tensor, err error) {
-	err = run(1103, []any{x, dim, start, length}, &out)
+	err = run(1104, []any{x, dim, start, length}, &out)
 	return
 }
 
 // SumToSize: The sum over what broadcasting would repeat.
 func (x *Tensor) SumToSize(size []int) (out *Tensor, err error) {
-	err = run(1104, []any{x, size}, &out)
+	err = run(1105, []any{x, size}, &out)
 	return
 }
 
 // Flip: Reverses the order of elements along dimensions.
 func (x *Tensor) Flip(dims []int) (out *Tensor, err error) {
-	err = run(1105, []any{x, dims}, &out)
+	err = run(1106, []any{x, dims}, &out)
 	return
 }
 
@@ -13517,7 +13531,7 @@ type InterpolateOptions struct {
 // in the input. Channels-last in gives channels-last out.
 func Interpolate(input *Tensor, options ...InterpolateOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1106, []any{input, o.Size, o.ScaleFactor, o.Mode}, &out)
+	err = run(1107, []any{input, o.Size, o.ScaleFactor, o.Mode}, &out)
 	return
 }
 
@@ -13549,7 +13563,7 @@ type InterpolateAlignedOptions struct {
 // align_corners=).
 func InterpolateAligned(input *Tensor, options ...InterpolateAlignedOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1107, []any{input, o.Size, o.ScaleFactor, o.Mode, o.AlignCorners, o.RecomputeScaleFactor, o.Antialias}, &out)
+	err = run(1108, []any{input, o.Size, o.ScaleFactor, o.Mode, o.AlignCorners, o.RecomputeScaleFactor, o.Antialias}, &out)
 	return
 }
 
@@ -13570,7 +13584,7 @@ type GridSampleOptions struct {
 // sizes (Jaderberg et al., arXiv:1506.02025).
 func GridSample(input *Tensor, grid *Tensor, options ...GridSampleOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1108, []any{input, grid, o.Mode, o.PaddingMode, o.AlignCorners}, &out)
+	err = run(1109, []any{input, grid, o.Mode, o.PaddingMode, o.AlignCorners}, &out)
 	return
 }
 
@@ -13584,135 +13598,135 @@ type AffineGridOptions struct {
 // theta @ (x, y, 1) for each element.
 func AffineGrid(theta *Tensor, size []int, options ...AffineGridOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1109, []any{theta, size, o.AlignCorners}, &out)
+	err = run(1110, []any{theta, size, o.AlignCorners}, &out)
 	return
 }
 
 // Ger: Another name of `outer`.
 func (x *Tensor) Ger(vec2 *Tensor) (out *Tensor, err error) {
-	err = run(1110, []any{x, vec2}, &out)
+	err = run(1111, []any{x, vec2}, &out)
 	return
 }
 
 // Absolute: Another name of `abs`.
 func (x *Tensor) Absolute() (out *Tensor, err error) {
-	err = run(1111, []any{x}, &out)
+	err = run(1112, []any{x}, &out)
 	return
 }
 
 // Absolute_: Another name of `abs_`.
 func (x *Tensor) Absolute_() (*Tensor, error) {
-	return x, run(1112, []any{x})
+	return x, run(1113, []any{x})
 }
 
 // Negative: Another name of `neg`.
 func (x *Tensor) Negative() (out *Tensor, err error) {
-	err = run(1113, []any{x}, &out)
+	err = run(1114, []any{x}, &out)
 	return
 }
 
 // Negative_: Another name of `neg_`.
 func (x *Tensor) Negative_() (*Tensor, error) {
-	return x, run(1114, []any{x})
+	return x, run(1115, []any{x})
 }
 
 // Sgn: Another name of `sign`.
 func (x *Tensor) Sgn() (out *Tensor, err error) {
-	err = run(1115, []any{x}, &out)
+	err = run(1116, []any{x}, &out)
 	return
 }
 
 // Sgn_: Another name of `sign_`.
 func (x *Tensor) Sgn_() (*Tensor, error) {
-	return x, run(1116, []any{x})
+	return x, run(1117, []any{x})
 }
 
 // Fix: Another name of `trunc`.
 func (x *Tensor) Fix() (out *Tensor, err error) {
-	err = run(1117, []any{x}, &out)
+	err = run(1118, []any{x}, &out)
 	return
 }
 
 // Fix_: Another name of `trunc_`.
 func (x *Tensor) Fix_() (*Tensor, error) {
-	return x, run(1118, []any{x})
+	return x, run(1119, []any{x})
 }
 
 // Arcsin: Another name of `asin`.
 func (x *Tensor) Arcsin() (out *Tensor, err error) {
-	err = run(1119, []any{x}, &out)
+	err = run(1120, []any{x}, &out)
 	return
 }
 
 // Arcsin_: Another name of `asin_`.
 func (x *Tensor) Arcsin_() (*Tensor, error) {
-	return x, run(1120, []any{x})
+	return x, run(1121, []any{x})
 }
 
 // Arccos: Another name of `acos`.
 func (x *Tensor) Arccos() (out *Tensor, err error) {
-	err = run(1121, []any{x}, &out)
+	err = run(1122, []any{x}, &out)
 	return
 }
 
 // Arccos_: Another name of `acos_`.
 func (x *Tensor) Arccos_() (*Tensor, error) {
-	return x, run(1122, []any{x})
+	return x, run(1123, []any{x})
 }
 
 // Arctan: Another name of `atan`.
 func (x *Tensor) Arctan() (out *Tensor, err error) {
-	err = run(1123, []any{x}, &out)
+	err = run(1124, []any{x}, &out)
 	return
 }
 
 // Arctan_: Another name of `atan_`.
 func (x *Tensor) Arctan_() (*Tensor, error) {
-	return x, run(1124, []any{x})
+	return x, run(1125, []any{x})
 }
 
 // Arctan2: Another name of `atan2`.
 func (x *Tensor) Arctan2(other *Tensor) (out *Tensor, err error) {
-	err = run(1125, []any{x, other}, &out)
+	err = run(1126, []any{x, other}, &out)
 	return
 }
 
 // Arctan2_: Another name of `atan2_`.
 func (x *Tensor) Arctan2_(other *Tensor) (*Tensor, error) {
-	return x, run(1126, []any{x, other})
+	return x, run(1127, []any{x, other})
 }
 
 // Arcsinh: Another name of `asinh`.
 func (x *Tensor) Arcsinh() (out *Tensor, err error) {
-	err = run(1127, []any{x}, &out)
+	err = run(1128, []any{x}, &out)
 	return
 }
 
 // Arcsinh_: Another name of `asinh_`.
 func (x *Tensor) Arcsinh_() (*Tensor, error) {
-	return x, run(1128, []any{x})
+	return x, run(1129, []any{x})
 }
 
 // Arccosh: Another name of `acosh`.
 func (x *Tensor) Arccosh() (out *Tensor, err error) {
-	err = run(1129, []any{x}, &out)
+	err = run(1130, []any{x}, &out)
 	return
 }
 
 // Arccosh_: Another name of `acosh_`.
 func (x *Tensor) Arccosh_() (*Tensor, error) {
-	return x, run(1130, []any{x})
+	return x, run(1131, []any{x})
 }
 
 // Arctanh: Another name of `atanh`.
 func (x *Tensor) Arctanh() (out *Tensor, err error) {
-	err = run(1131, []any{x}, &out)
+	err = run(1132, []any{x}, &out)
 	return
 }
 
 // Arctanh_: Another name of `atanh_`.
 func (x *Tensor) Arctanh_() (*Tensor, error) {
-	return x, run(1132, []any{x})
+	return x, run(1133, []any{x})
 }
 
 // SubtractOptions are the optional arguments.
@@ -13724,7 +13738,7 @@ type SubtractOptions struct {
 // Subtract: Another name of `sub`.
 func (x *Tensor) Subtract(other any, options ...SubtractOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1133, []any{x, other, o.Alpha}, &out)
+	err = run(1134, []any{x, other, o.Alpha}, &out)
 	return
 }
 
@@ -13737,18 +13751,18 @@ type Subtract_Options struct {
 // Subtract_: Another name of `sub_`.
 func (x *Tensor) Subtract_(other any, options ...Subtract_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(1134, []any{x, other, o.Alpha})
+	return x, run(1135, []any{x, other, o.Alpha})
 }
 
 // Multiply: Another name of `mul`.
 func (x *Tensor) Multiply(other any) (out *Tensor, err error) {
-	err = run(1135, []any{x, other}, &out)
+	err = run(1136, []any{x, other}, &out)
 	return
 }
 
 // Multiply_: Another name of `mul_`.
 func (x *Tensor) Multiply_(other any) (*Tensor, error) {
-	return x, run(1136, []any{x, other})
+	return x, run(1137, []any{x, other})
 }
 
 // DivideOptions are the optional arguments.
@@ -13760,7 +13774,7 @@ type DivideOptions struct {
 // Divide: Another name of `div`.
 func (x *Tensor) Divide(other any, options ...DivideOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1137, []any{x, other, o.RoundingMode}, &out)
+	err = run(1138, []any{x, other, o.RoundingMode}, &out)
 	return
 }
 
@@ -13773,7 +13787,7 @@ type Divide_Options struct {
 // Divide_: Another name of `div_`.
 func (x *Tensor) Divide_(other any, options ...Divide_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(1138, []any{x, other, o.RoundingMode})
+	return x, run(1139, []any{x, other, o.RoundingMode})
 }
 
 // ClipOptions are the optional arguments.
@@ -13788,7 +13802,7 @@ type ClipOptions struct {
 // Clip: Another name of `clamp`.
 func (x *Tensor) Clip(options ...ClipOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1139, []any{x, o.Min, o.Max}, &out)
+	err = run(1140, []any{x, o.Min, o.Max}, &out)
 	return
 }
 
@@ -13804,62 +13818,62 @@ type Clip_Options struct {
 // Clip_: Another name of `clamp_`.
 func (x *Tensor) Clip_(options ...Clip_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(1140, []any{x, o.Min, o.Max})
+	return x, run(1141, []any{x, o.Min, o.Max})
 }
 
 // Greater: Another name of `gt`.
 func (x *Tensor) Greater(other any) (out *Tensor, err error) {
-	err = run(1141, []any{x, other}, &out)
+	err = run(1142, []any{x, other}, &out)
 	return
 }
 
 // Greater_: Another name of `gt_`.
 func (x *Tensor) Greater_(other any) (*Tensor, error) {
-	return x, run(1142, []any{x, other})
+	return x, run(1143, []any{x, other})
 }
 
 // GreaterEqual: Another name of `ge`.
 func (x *Tensor) GreaterEqual(other any) (out *Tensor, err error) {
-	err = run(1143, []any{x, other}, &out)
+	err = run(1144, []any{x, other}, &out)
 	return
 }
 
 // GreaterEqual_: Another name of `ge_`.
 func (x *Tensor) GreaterEqual_(other any) (*Tensor, error) {
-	return x, run(1144, []any{x, other})
+	return x, run(1145, []any{x, other})
 }
 
 // Less: Another name of `lt`.
 func (x *Tensor) Less(other any) (out *Tensor, err error) {
-	err = run(1145, []any{x, other}, &out)
+	err = run(1146, []any{x, other}, &out)
 	return
 }
 
 // Less_: Another name of `lt_`.
 func (x *Tensor) Less_(other any) (*Tensor, error) {
-	return x, run(1146, []any{x, other})
+	return x, run(1147, []any{x, other})
 }
 
 // LessEqual: Another name of `le`.
 func (x *Tensor) LessEqual(other any) (out *Tensor, err error) {
-	err = run(1147, []any{x, other}, &out)
+	err = run(1148, []any{x, other}, &out)
 	return
 }
 
 // LessEqual_: Another name of `le_`.
 func (x *Tensor) LessEqual_(other any) (*Tensor, error) {
-	return x, run(1148, []any{x, other})
+	return x, run(1149, []any{x, other})
 }
 
 // NotEqual: Another name of `ne`.
 func (x *Tensor) NotEqual(other any) (out *Tensor, err error) {
-	err = run(1149, []any{x, other}, &out)
+	err = run(1150, []any{x, other}, &out)
 	return
 }
 
 // NotEqual_: Another name of `ne_`.
 func (x *Tensor) NotEqual_(other any) (*Tensor, error) {
-	return x, run(1150, []any{x, other})
+	return x, run(1151, []any{x, other})
 }
 
 // TrapzOptions are the optional arguments.
@@ -13877,7 +13891,7 @@ type TrapzOptions struct {
 // Trapz: Another name of `trapezoid`.
 func Trapz(y *Tensor, options ...TrapzOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1151, []any{y, o.X, o.Dx, o.Dim}, &out)
+	err = run(1152, []any{y, o.X, o.Dx, o.Dim}, &out)
 	return
 }
 
@@ -13890,7 +13904,7 @@ type ConcatOptions struct {
 // Concat: Another name of `cat`.
 func Concat(tensors []*Tensor, options ...ConcatOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1152, []any{tensors, o.Dim}, &out)
+	err = run(1153, []any{tensors, o.Dim}, &out)
 	return
 }
 
@@ -13903,36 +13917,36 @@ type ConcatenateOptions struct {
 // Concatenate: Another name of `cat`.
 func Concatenate(tensors []*Tensor, options ...ConcatenateOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1153, []any{tensors, o.Dim}, &out)
+	err = run(1154, []any{tensors, o.Dim}, &out)
 	return
 }
 
 // Swapdims: Another name of `transpose`.
 func (x *Tensor) Swapdims(dim0 int, dim1 int) (out *Tensor, err error) {
-	err = run(1154, []any{x, dim0, dim1}, &out)
+	err = run(1155, []any{x, dim0, dim1}, &out)
 	return
 }
 
 // Swapdims_: Another name of `transpose_`.
 func (x *Tensor) Swapdims_(dim0 int, dim1 int) (*Tensor, error) {
-	return x, run(1155, []any{x, dim0, dim1})
+	return x, run(1156, []any{x, dim0, dim1})
 }
 
 // Moveaxis: Another name of `movedim`.
 func (x *Tensor) Moveaxis(source []int, destination []int) (out *Tensor, err error) {
-	err = run(1156, []any{x, source, destination}, &out)
+	err = run(1157, []any{x, source, destination}, &out)
 	return
 }
 
 // RowStack: Another name of `vstack`.
 func RowStack(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(1157, []any{tensors}, &out)
+	err = run(1158, []any{tensors}, &out)
 	return
 }
 
 // Argwhere: Another name of `nonzero`.
 func (x *Tensor) Argwhere() (out *Tensor, err error) {
-	err = run(1158, []any{x}, &out)
+	err = run(1159, []any{x}, &out)
 	return
 }
 
@@ -13946,6 +13960,6 @@ type LiveHandlesOptions struct {
 // an unknown kind.
 func LiveHandles(options ...LiveHandlesOptions) (count int, err error) {
 	o := last(options)
-	err = run(1159, []any{o.Kind}, &count)
+	err = run(1160, []any{o.Kind}, &count)
 	return
 }

@@ -1898,6 +1898,12 @@ static handle_result py_tensor_register_post_accumulate_grad_hook(tensor_handle 
   return (int64_t)(intptr_t)out;
 }
 
+static handle_result py_node_register_hook(int64_t self, int64_t hook, _Bool before) {
+  dt_hook *out = NULL;
+  (void)!dt_node_register_hook((dt_node *)(intptr_t)self, on_custom_backward, (void *)(intptr_t)hook, on_drop, before, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int_result py_autograd_current_backward(void) {
   int64_t out = 0;
   if (dt_autograd_current_backward(&out)) return INT64_MIN;

@@ -87,7 +87,12 @@ def otherwise(error: Exception, function, name: str, kinds: str, *values):
             if issubclass(type(x), StandIn):
                 words = [word.partition(":")[0] for word in kinds.split()]
                 return type(x).called(function, dict(zip(words, values, strict=True)))
-    raise complain(error, name, kinds, *values) from None
+    try:
+        if hasattr(error, "_of_library"):
+            raise error
+        raise complain(error, name, kinds, *values) from None
+    finally:
+        del error  # its traceback has this frame, which would keep it, and all that a hook that raised has used
 
 
 def complain(error: Exception, function: str, kinds: str, *values) -> Exception:
@@ -97,7 +102,10 @@ def complain(error: Exception, function: str, kinds: str, *values) -> Exception:
     kinds: "input:tensor dim:i64[]?", one word for each value. One number may stand for those of a list [1].
     """
     if hasattr(error, "_of_library"):
-        raise error
+        try:
+            raise error
+        finally:
+            del error
     left_out = [
         w.partition(":")[0] for w, v in zip(kinds.split(), values, strict=True) if v is MISSING
     ]

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import gc
-import threading
 import weakref
 
 from . import _ops
-from ._tensor_type import TensorBase
+from ._tensor_type import Callback, TensorBase, own
 
 
 class GradFn:
     """The operation that made a tensor; for a leaf, what adds to its gradient. Each operation has a class of its
     name, which programs that draw graphs ask for."""
 
-    __slots__ = ("_node",)
+    __slots__ = ("_node", "_output")
     requires_grad = True
 
-    def __new__(cls, node):
+    def __new__(cls, node, output=None):
         name = node.name().rpartition(":")[2]
         kind = _KINDS.get(name)
         if kind is None:
             kind = _KINDS[name] = type(name, (GradFn,), {"__slots__": (), "__module__": "builtins"})
         return object.__new__(kind)
 
-    def __init__(self, node):
+    def __init__(self, node, output=None):
         self._node = node
+        self._output = (
+            weakref.ref(output) if output is not None else _nothing
+        )  # a tensor that it made
 
     def name(self) -> str:
         return self._node.name()
@@ -36,6 +38,35 @@ class GradFn:
         node = self._node
         ends = [(i, node.next_output(i)) for i in range(node.next_count())]
         return tuple((None, 0) if n < 0 else (GradFn(node.next(i)), n) for i, n in ends)
+
+    def register_hook(self, hook):
+        """Has backward call hook(gradients of the inputs, gradients of the outputs) each time that it has gone through
+        the operation; the tuple that it gives back, if not None, takes the first one's place."""
+        return self._register(hook, before=False)
+
+    def register_prehook(self, hook):
+        """Has backward call hook(gradients of the outputs) each time before it goes through the operation; the tuple
+        that it gives back, if not None, takes their place."""
+        return self._register(hook, before=True)
+
+    def _register(self, hook, before: bool):
+        def call(grads, arrived):
+            grads = tuple(grads)
+            result = hook(grads) if before else hook(grads, tuple(arrived))
+            if result is None or result is grads:
+                return ()
+            _check_result(hook, grads, result)
+            return result
+
+        callback = Callback(call)
+        registered = self._node.register_hook(callback, before)
+        output = self._made()
+        if output is not None and _address_of(output) == hash(self):
+            own(output, callback)
+        return registered
+
+    def _made(self):
+        return self._output()
 
     def __eq__(self, other):
         return hash(self) == hash(other) if isinstance(other, GradFn) else NotImplemented
@@ -59,53 +90,35 @@ class AccumulateGrad(GradFn):
         self._is_gone = leaf is None  # and no other node has this one's place while this keeps it
         return leaf
 
-    def register_hook(self, hook):
-        """Has backward call hook((), (gradient,)) each time after that gradient was added to the leaf's. The gradient
-        is that of the tensor hooks that the leaf has now; those that it gets later are not seen."""
-        from .autograd.graph import _MultiHandle
+    def _made(self):
+        return self.variable
 
-        leaf = self.variable
-        if leaf is None:
+
+def _check_result(hook, grads: tuple, result) -> None:
+    name = getattr(hook, "__name__", "<unknown>")
+    if not isinstance(result, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
+    if len(result) != len(grads):
+        raise RuntimeError(
+            f"hook '{name}' has returned an incorrect number of values (got {len(result)}, but expected {len(grads)})"
+        )
+    for before, after in zip(grads, result, strict=True):
+        if after is None:
+            continue
+        if before is None:
+            raise RuntimeError("can't replace a None gradient with a non-None value")
+        if not isinstance(after, TensorBase):
+            raise TypeError(f"expected Variable, but hook returned '{type(after).__name__}'")
+        if before.type() != after.type():
             raise RuntimeError(
-                "the leaf whose gradient this adds to is gone, or frozen by gc.freeze()"
+                f"hook '{name}' has changed the type of value (was {before.type()} got {after.type()})"
             )
-        key = object()
-
-        def arrives(gradient):
-            _arrived.gradients[_ops.autograd_current_backward(), key] = gradient
-
-        def added(_):
-            gradient = _arrived.gradients.pop((_ops.autograd_current_backward(), key))
-            result = hook((), (gradient,))
-            if result is not None and not isinstance(result, tuple):
-                raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
-            if result:
-                name = getattr(hook, "__name__", "<unknown>")
-                raise RuntimeError(
-                    f"hook '{name}' has returned an incorrect number of values (got {len(result)}, but expected 0)"
-                )
-
-        before = leaf.register_hook(arrives)
-        return _MultiHandle((before, leaf.register_post_accumulate_grad_hook(added)))
+        if before.shape != after.shape:
+            raise RuntimeError(f"hook '{name}' has changed the size of value")
 
 
-class _Arrived(threading.local):
-    """The gradients that have come to leaves and are not added yet, by the numbers of their backwards and by hooks."""
-
-    def __init__(self):
-        self.gradients = {}
-
-
-_arrived = _Arrived()
-
-
-def forget_arrived() -> None:
-    """Drops what came in backwards that are over, such as those of autograd.grad, which adds nothing."""
-    if _arrived.gradients:
-        # The one around those that are over, whose number is lower.
-        running = _ops.autograd_current_backward()
-        kept = {key: x for key, x in _arrived.gradients.items() if key[0] <= running}
-        _arrived.gradients = kept
+def _nothing() -> None:
+    """In the place of a weak reference."""
 
 
 _KINDS: dict[str, type] = {"AccumulateGrad": AccumulateGrad}  # the classes of operations

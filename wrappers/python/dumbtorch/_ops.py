@@ -19715,6 +19715,24 @@ class Node(Handle):
     __slots__ = ()
     _release = py_node_release
 
+    def register_hook(self, hook, before=False):
+        """Has backward call a function each time that it goes through an operation. What adds to a
+        leaf's gradient has outputs alone.
+
+        Args:
+            hook: The function. Its first list has the gradients of the outputs, before the
+                operation's backward, or those of the inputs, after it, and then its second one
+                has those of the outputs. It gives back what takes the places of the first, or
+                an empty list, which changes nothing.
+            before: Whether it is called before the backward.
+        """
+        try:
+            hook_c = keep(hook)
+            out = py_node_register_hook(self._h, hook_c, before)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "register_hook", "self:handle hook:callback before:bool", self, hook, before) from None
+        return Hook.own(out)
+
     def name(self):
         """The operation's name.
 

@@ -160,7 +160,7 @@ class Tensor(TensorNames):
     @property
     def grad_fn(self) -> GradFn | None:
         """What made the tensor, to look at; None for leaves."""
-        return None if self.is_leaf else GradFn(_ops.tensor_node(self))
+        return None if self.is_leaf else GradFn(_ops.tensor_node(self), self)
 
     @property
     def data(self) -> Tensor:

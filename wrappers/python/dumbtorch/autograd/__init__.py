@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 
-from .. import _late, _nodes, _ops
+from .. import _late, _ops
 from .._tensor_type import TensorBase
 from .._warning import warn_of_cycle
 from .anomaly import detect_anomaly, set_detect_anomaly
@@ -109,10 +109,7 @@ def grad(
     unused = bool(allow_unused) or materialize_grads
     if retain_graph is None and loops.depth:
         retain_graph = True
-    try:
-        out = _ops.autograd_grad(outputs, inputs, grads, retain_graph, bool(create_graph), unused)
-    finally:
-        _nodes.forget_arrived()
+    out = _ops.autograd_grad(outputs, inputs, grads, retain_graph, bool(create_graph), unused)
     if materialize_grads:
         zeros = functools.partial(_ops.zeros_like, requires_grad=bool(create_graph))
         out = tuple(zeros(x) if g is None else g for g, x in zip(out, inputs, strict=True))
