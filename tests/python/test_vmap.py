@@ -260,3 +260,13 @@ def test_gradients_through_a_graph_from_outside(name, both, same):
         return OUTSIDE[name](t, x, x**3)
 
     same(*both(run))
+
+
+def test_results_of_different_shapes(refusals):
+    """Entries that a mask chooses, of which each has as many as it has."""
+    mine, theirs = refusals(
+        lambda t: t.vmap(lambda i, x: x[i == 0])(t.arange(3), t.ones(3, 4)), RuntimeError
+    )
+    sentence = "vmap: We do not support batching operators that can support dynamic shape."
+    assert mine[1].startswith(sentence) and theirs[1].startswith(sentence)
+    assert mine[1].endswith("have the shapes [1, 4], [0, 4].")

@@ -291,6 +291,12 @@ class _Results:
                 f"vmap({self.name}, ...): `{self.name}` must only return Tensors, got type {type(first)}. Did you "
                 "mean to set out_dims= to None for output?"
             )
+        shapes = {x.shape: None for x in entries}
+        if len(shapes) > 1:
+            raise RuntimeError(
+                "vmap: We do not support batching operators that can support dynamic shape. The results of entries "
+                f"have the shapes {', '.join(str(list(s)) for s in shapes)}."
+            )
         return (
             _ops.narrow(_ops.stack(entries, dim), dim, 0, 0)
             if not self.size
