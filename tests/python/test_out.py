@@ -445,3 +445,18 @@ def test_names_of_results_that_are_given(text, both):
 
     mine, theirs = both(run)
     assert mine == theirs
+
+
+def test_copies_of_parts_return_nothing(both):
+    def run(t):
+        x, outs = t.arange(6.0).reshape(3, 2), [[t.empty(2) for _ in range(3)] for _ in range(1)]
+        outs += [[t.empty(1, 2), t.empty(2, 2)], [t.empty(2, 2), t.empty(1, 2)]]
+        made = [
+            t.unbind_copy(x, out=outs[0]),
+            t.split_with_sizes_copy(x, [1, 2], out=outs[1]),
+            t.split_copy(x, 2, out=outs[2]),
+        ]
+        return made, [y.tolist() for out in outs for y in out]
+
+    mine, theirs = both(run)
+    assert mine == theirs

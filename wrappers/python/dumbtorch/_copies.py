@@ -36,6 +36,8 @@ def _copying(name: str):
         if out is not None:
             if name in _IN_PARTS:
                 need_tuple(copy.__name__, out)
+                into(out, copy, *args, **options)
+                return None  # as in PyTorch
             return into(out, copy, *args, **options)
         made = _ops.METHODS[name](*args, **options)
         results = made if isinstance(made, tuple) else (made,)
