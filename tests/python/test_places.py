@@ -23,6 +23,50 @@ def test_places_of_pytorch(torch, text):
     assert getattr(importlib.import_module(f"torch.{place}"), name).__name__ == ours.__name__
 
 
+@pytest.mark.parametrize("place", ["nn", "optim", "optim.lr_scheduler", "distributions", ""])
+def test_classes_name_their_places(torch, place):
+    """Programs print, pickle and compare them."""
+    elsewhere = {  # in modules that are private, or of C
+        "DataParallel", "LinearCrossEntropyOptions", "OneHotCategoricalStraightThrough", "RelaxedOneHotCategorical",
+        "SparseAdam",
+    }  # fmt: skip
+    ours, theirs = (
+        importlib.import_module(f"{t.__name__}.{place}".rstrip(".")) for t in (dt, torch)
+    )
+    plain = "Size device dtype finfo iinfo layout memory_format Generator".split()
+    for name in {"nn": torch.nn.modules.__all__, "": plain}.get(place) or theirs.__all__:
+        mine, kind = getattr(ours, name, None), getattr(theirs, name)
+        if isinstance(mine, type) and isinstance(kind, type) and name not in elsewhere:
+            assert mine.__module__ == kind.__module__.replace("torch", "dumbtorch", 1), name
+            assert mine.__qualname__ == kind.__qualname__
+            assert getattr(importlib.import_module(mine.__module__), mine.__qualname__) is mine
+
+
+def test_the_extension_module(both):
+    def run(t):
+        inner, said = t._C, []
+        try:
+            t.linalg.cholesky(-t.eye(2))
+        except inner._LinAlgError as error:
+            said.append(
+                (
+                    type(error) is t.linalg.LinAlgError,
+                    type(error).__name__,
+                    isinstance(error, RuntimeError),
+                )
+            )
+        inner._log_api_usage_once("a.program")
+        kinds = [
+            inner.Generator is t.Generator,
+            inner.Size is t.Size,
+            issubclass(t.Tensor, inner.TensorBase),
+        ]
+        return said, kinds, inner._get_tracing_state()
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
 @pytest.mark.parametrize(
     "text",
     ["conv._ConvNd", "conv._ConvTransposeNd", "instancenorm._InstanceNorm", "dropout._DropoutNd"],

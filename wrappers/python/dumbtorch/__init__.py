@@ -179,9 +179,9 @@ from .storage import TypedStorage, UntypedStorage, is_storage  # noqa: E402
 
 _late_name, __dir__ = _late.names(
     __name__,
-    """_VF __config__ __future__ _utils accelerator backends compiler cpu cuda distributed distributions func functional
-    hub jit linalg masked models multiprocessing onnx optim overrides profiler quasirandom return_types
-    safetensors serialization signal sparse special testing types utils""",
+    """_C _VF __config__ __future__ _utils accelerator backends compiler cpu cuda distributed distributions func
+    functional hub jit linalg masked models multiprocessing onnx optim overrides profiler quasirandom
+    return_types safetensors serialization signal sparse special testing types utils""",
     {
         "_histogramdd": "histogramdd",
         "_lowrank": "lobpcg pca_lowrank svd_lowrank",

@@ -151,6 +151,7 @@ from .random import set_rng_state as set_rng_state
 from .storage import TypedStorage as TypedStorage
 from .storage import UntypedStorage as UntypedStorage
 from .storage import is_storage as is_storage
+from . import _C as _C
 from . import _VF as _VF
 from . import __config__ as __config__
 from . import __future__ as __future__

@@ -168,11 +168,14 @@ def _is_beyond(n) -> bool:
     return isinstance(n, int) and not -(1 << 63) <= n < 1 << 63
 
 
+_PUBLIC_HOMES = (__package__, f"{__package__}._C")  # of classes that are of C in PyTorch
+
+
 def _type_name(value) -> str:
     """The name that PyTorch has for the type: Python's for its own and those of classes, others with their module."""
     cls, module = type(value), type(value).__module__
-    if module == device.__module__:
-        return f"torch.{cls.__name__}"
+    if module in _PUBLIC_HOMES and not issubclass(cls, TensorBase):
+        return f"{module.replace(__package__, 'torch')}.{cls.__name__}"
     is_class = cls.__flags__ & _HEAP_TYPE
     return cls.__name__ if is_class or module == "builtins" else f"{module}.{cls.__name__}"
 

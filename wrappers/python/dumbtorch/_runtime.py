@@ -48,9 +48,13 @@ _INT = _enums.SCALAR_KIND["int"]
 class OutOfMemoryError(RuntimeError, MemoryError):
     """Memory ran out. A RuntimeError as PyTorch's, and a MemoryError as Python's."""
 
+    __module__ = "dumbtorch"
+
 
 class AcceleratorError(RuntimeError):
     """What a GPU's driver has reported."""
+
+    __module__ = "dumbtorch"
 
 
 class CancelledError(RuntimeError):
@@ -60,11 +64,14 @@ class CancelledError(RuntimeError):
 class LinAlgError(RuntimeError):
     """A matrix is singular or not positive-definite, or an algorithm did not converge."""
 
+    __module__ = "dumbtorch._C"
+
 
 class GradcheckError(RuntimeError):
     """A gradient is not what finite differences say."""
 
 
+LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"  # PyTorch's name for it
 _STATUS = {number: name for name, number in _enums.STATUS.items()}
 _EXCEPTIONS = {
     "type_error": TypeError,

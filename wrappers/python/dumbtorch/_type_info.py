@@ -25,6 +25,8 @@ def _checked(function: str, type, name: str = "type", position: int = 1) -> dtyp
 class finfo:
     """The numbers that a floating-point dtype holds; the default dtype's if none is named."""
 
+    __module__ = "dumbtorch"
+
     __slots__ = ("bits", "eps", "max", "min", "tiny", "resolution", "_kind")
 
     def __init__(self, type=None):
@@ -65,6 +67,8 @@ class finfo:
 
 class iinfo:
     """The numbers that an integer dtype holds."""
+
+    __module__ = "dumbtorch"
 
     __slots__ = ("bits", "max", "min", "_kind")
 

@@ -54,6 +54,8 @@ class _Objects(Choice):
 class dtype:
     """The type of a tensor's elements: torch.float32, torch.int64, ..."""
 
+    __module__ = "dumbtorch"
+
     # `code` is what memoryview calls the elements, "" if it cannot read them; `word` is what
     # PyTorch's sentences say, `cpp` what C++ says.
     __slots__ = ("name", "number", "itemsize", "category", "code", "word", "cpp")
@@ -66,7 +68,7 @@ class dtype:
         return f"torch.{self.name}"
 
     def __reduce__(self):
-        return f"{self.name}" if self.name != "bool" else "bool_"
+        return self.name
 
     @property
     def is_floating_point(self) -> bool:
@@ -100,6 +102,8 @@ def casts(low: dtype, high: dtype) -> bool:
 class memory_format:
     """The order of a tensor's dimensions in memory."""
 
+    __module__ = "dumbtorch"
+
     __slots__ = ("name", "number")
 
     def __init__(self, name: str, number: int):
@@ -113,6 +117,8 @@ class memory_format:
 
 class layout:
     """How a tensor's elements lie in memory: torch.strided, the only one."""
+
+    __module__ = "dumbtorch"
 
     __slots__ = ()
 
@@ -161,6 +167,8 @@ _before = threading.local()
 class device:
     """Where a tensor's memory is: device("cpu"), device("cuda", 1), device("cuda:1"). In a block `with device("cuda")`
     new tensors are there."""
+
+    __module__ = "dumbtorch"
 
     __slots__ = ("type", "index")
 
@@ -230,6 +238,8 @@ def _size(n, item: int) -> int:
 
 class Size(tuple):
     """The shape of a tensor: a tuple of integers."""
+
+    __module__ = "dumbtorch"
 
     __slots__ = ()
 

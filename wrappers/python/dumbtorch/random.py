@@ -21,6 +21,8 @@ __all__ = ["Generator", "default_generator", "fork_rng", "get_rng_state", "initi
 class Generator(_ops.Generator):
     """A source of random numbers of one's own: pass it as `generator`."""
 
+    __module__ = "dumbtorch._C"
+
     __slots__ = ()
 
     def __new__(cls, device="cpu"):

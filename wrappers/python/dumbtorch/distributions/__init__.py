@@ -59,5 +59,11 @@ for _name in """
     relaxed_categorical studentT transformed_distribution uniform von_mises weibull wishart
 """.split():
     _add_place(_sys.modules[__name__], _name)
+    for _word in __all__:
+        if _word.lower() == _name.replace("_", "").lower():
+            globals()[_word].__module__ = f"{__name__}.{_name}"
+for _kind in (_value for _value in vars(transforms).values() if isinstance(_value, type)):
+    if issubclass(_kind, transforms.Transform):
+        _kind.__module__ = transforms.__name__
 _sys.modules[f"{__name__}.relaxed_bernoulli"].LogitRelaxedBernoulli = LogitRelaxedBernoulli
 _sys.modules[f"{__name__}.relaxed_categorical"].ExpRelaxedCategorical = ExpRelaxedCategorical

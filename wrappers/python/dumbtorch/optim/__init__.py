@@ -20,3 +20,12 @@ __all__ += optimizers.__all__
 # Where PyTorch's optimizers stand, for programs that import from there, as in `from torch.optim.adam import Adam`.
 for _place in "adadelta adagrad adam adamax adamw asgd nadam radam rmsprop rprop sgd".split():
     add_place(sys.modules[__name__], _place)
+for (
+    _name
+) in optimizers.__all__:  # of one that PyTorch has not, the generated module stays its place
+    if f"{__name__}.{_name.lower()}" in sys.modules:
+        globals()[_name].__module__ = f"{__name__}.{_name.lower()}"
+for _kind in (Adafactor, Muon):
+    _kind.__module__ = __name__
+for _kind in map(vars(lr_scheduler).get, lr_scheduler.__all__):
+    _kind.__module__ = lr_scheduler.__name__
