@@ -108,13 +108,13 @@ struct gelu_erf_backward {
   }
 };
 
-// clamp_min: maximum(input, min)
+// clamp_min: min if min != min else min if input < min else input
 struct clamp_min {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input, T min) {
-    return math::maximum(input, min);
+    return math::where(math::ne(min, min), min, math::where(math::lt(input, min), min, input));
   }
 };
 

@@ -112,13 +112,13 @@ struct gelu_tanh_backward {
   }
 };
 
-// clamp_max: minimum(input, max)
+// clamp_max: max if max != max else max if input > max else input
 struct clamp_max {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input, T max) {
-    return math::minimum(input, max);
+    return math::where(math::ne(max, max), max, math::where(math::gt(input, max), max, input));
   }
 };
 

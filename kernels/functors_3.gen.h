@@ -272,7 +272,7 @@ struct log_odds_within_backward {
   template <class T> static DT_FN T y0(const T* p, T grad, T input) {
     const T low = p[0];
     const T high = p[1];
-    return math::where(math::logical_or(math::lt(input, low), math::gt(input, high)), T(0), grad / (input * (T(1) - input)));
+    return math::where(math::logical_or(math::lt(input, low), math::gt(input, high)), T(0), grad / (input * (T(1) - input) + T(0)));
   }
 };
 

@@ -151,13 +151,14 @@ struct silu_backward {
   }
 };
 
-// clamp_range: minimum(maximum(input, min), max)
+// clamp_range: max if max != max else max if raised > max else raised
 struct clamp_range {
   static constexpr int n_in = 3, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input, T min, T max) {
-    return math::minimum(math::maximum(input, min), max);
+    const T raised = math::where(math::ne(min, min), min, math::where(math::lt(input, min), min, input));
+    return math::where(math::ne(max, max), max, math::where(math::gt(raised, max), max, raised));
   }
 };
 

@@ -1680,7 +1680,7 @@ static void log_odds_within_gradient(PointwiseGradient& g) {
   const Tensor& input = g.input[0];
   const double low = g.attribute[0];
   const double high = g.attribute[1];
-  if (g.wants[0]) g.out[0] = where(logical_or(lt(input, low), gt(input, high)), T(0), grad / (input * (T(1) - input)));
+  if (g.wants[0]) g.out[0] = where(logical_or(lt(input, low), gt(input, high)), T(0), grad / (input * (T(1) - input) + T(0)));
 }
 static constexpr PointwiseRow kLogOddsWithin{
     "log_odds_within", "LogOddsWithinBackward0", DT_OP_log_odds_within,

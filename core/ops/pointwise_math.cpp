@@ -74,14 +74,19 @@ double power_of_ten(double exponent) {
   return exponent > 0 ? std::pow(10.0, exponent) : 1.0;
 }
 
+// A negative eps bounds nothing.
+bool is_bound(std::optional<double> eps) {
+  return eps && !(*eps < 0);
+}
+
 }  // namespace
 
 Tensor logit(const Tensor& input, std::optional<double> eps) {
-  return eps ? log_odds_within(input, *eps, 1 - *eps) : log_odds(input);
+  return is_bound(eps) ? log_odds_within(input, *eps, 1 - *eps) : log_odds(input);
 }
 
 const Tensor& logit_(const Tensor& input, std::optional<double> eps) {
-  return eps ? log_odds_within_(input, *eps, 1 - *eps) : log_odds_(input);
+  return is_bound(eps) ? log_odds_within_(input, *eps, 1 - *eps) : log_odds_(input);
 }
 
 Tensor float_power(const Operand& input, const Operand& exponent) {
