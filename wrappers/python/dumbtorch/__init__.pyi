@@ -167,6 +167,7 @@ from . import func as func
 from . import functional as functional
 from . import hub as hub
 from . import jit as jit
+from . import library as library
 from . import linalg as linalg
 from . import masked as masked
 from . import models as models
@@ -198,6 +199,7 @@ from .compiler import compile as compile
 from .cuda import Event as Event
 from .cuda import Stream as Stream
 from .func import vmap as vmap
+from .library import ops as ops
 from .serialization import load as load
 from .serialization import save as save
 from .utils.dlpack import to_dlpack as to_dlpack
