@@ -3,7 +3,7 @@
  *
  *   dcgan DIR [epochs] [folder for the picture] [images]
  *
- * DIR has MNIST's train-images-idx3-ubyte.gz. One sees both losses, and dcgan.pgm, what the
+ * DIR has MNIST's train-images-idx3-ubyte.gz. One sees both losses, and dcgan.png, what the
  * generator draws after each epoch from the same random numbers: noise becomes strokes, and these
  * begin to look like digits. An epoch takes about a minute on two CPU cores.
  * examples/python/dcgan.py is the same program.
@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
     const Arguments given = read_arguments(argc, argv);
     dt_tensor* images = T_sub(T_div(given.images, 127.5), 1);
     T_manual_seed(0);
-    snprintf(path, sizeof path, "%s/dcgan.pgm", given.folder);
+    snprintf(path, sizeof path, "%s/dcgan.png", given.folder);
     train(T_unsqueeze(images, 1), given.epochs, path);
   }
   if (T_status()) fprintf(stderr, "%s\n", T_message());

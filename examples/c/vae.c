@@ -4,8 +4,8 @@
  *   vae DIR [epochs] [folder for the pictures] [images]
  *
  * DIR has MNIST's train-images-idx3-ubyte.gz. One sees the loss of each epoch (about 121 after 5),
- * and two pictures: vae_copies.pgm, where every second row is the row above after it went through 8
- * numbers, and vae_samples.pgm, digits that nobody has written. examples/python/vae.py is the same
+ * and two pictures: vae_copies.png, where every second row is the row above after it went through 8
+ * numbers, and vae_samples.png, digits that nobody has written. examples/python/vae.py is the same
  * program.
  */
 #include <dt.h>
@@ -78,10 +78,10 @@ static void draw(const VAE* m, dt_tensor* images, const char* folder) {
   dt_tensor* copies = T_sigmoid(forward(m, first, &mean, &log_var));
   const T_Dims rows = T_DIMS(4, 10, 784), picture = T_DIMS(80, 1, 28, 28);
   dt_tensor* pairs = T_stack(T_LIST(T_reshape(first, rows), T_reshape(copies, rows)), .dim = 1);
-  snprintf(path, sizeof path, "%s/vae_copies.pgm", folder);
+  snprintf(path, sizeof path, "%s/vae_copies.png", folder);
   save_grid(T_reshape(pairs, picture), 10, path);
   dt_tensor* samples = T_sigmoid(T_module_forward(m->decoder, T_randn(T_DIMS(80, CODE))));
-  snprintf(path, sizeof path, "%s/vae_samples.pgm", folder);
+  snprintf(path, sizeof path, "%s/vae_samples.png", folder);
   save_grid(T_reshape(samples, picture), 10, path);
 }
 

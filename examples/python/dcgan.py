@@ -2,7 +2,7 @@
 
 python dcgan.py DIR [epochs] [folder for the picture] [images]
 
-DIR has MNIST's train-images-idx3-ubyte.gz. One sees both losses, and dcgan.pgm, what the generator draws after
+DIR has MNIST's train-images-idx3-ubyte.gz. One sees both losses, and dcgan.png, what the generator draws after
 each epoch from the same random numbers: noise becomes strokes, and these begin to look like digits. An epoch
 takes about a minute on two CPU cores. examples/c/dcgan.c is the same program.
 """
@@ -85,7 +85,7 @@ def main() -> None:
         bar.write(f"epoch {epoch} generator {fooled:.4f} judge {found:.4f}")
         with torch.no_grad():
             rows.append((generator(noise) + 1) / 2)
-        save_grid(torch.cat(rows), 10, os.path.join(folder, "dcgan.pgm"))
+        save_grid(torch.cat(rows), 10, os.path.join(folder, "dcgan.png"))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""Pictures of the examples: PGM files, which every viewer of pictures opens."""
+"""Pictures of the examples: PNG files, which browsers, editors and viewers of pictures open."""
 
 from __future__ import annotations
 
 import os
+import struct
 import sys
+import zlib
 
 import dumbtorch as torch
 from dumbtorch.utils.data import read_idx
@@ -22,6 +24,35 @@ def read_arguments(usage: str | None):
     return images.to(torch.float32), epochs, folder
 
 
+def chunk(name: bytes, content: bytes) -> bytes:
+    """A part of a PNG file: its length, its name, what it holds, and the checksum of both."""
+    return (
+        struct.pack(">I", len(content))
+        + name
+        + content
+        + struct.pack(">I", zlib.crc32(name + content))
+    )
+
+
+def png(rows: list[bytes], width: int) -> bytes:
+    """The file of a picture whose pixels are bytes from black, 0, to white, 255. Nothing is compressed, so that the
+    program in C, which has no zlib, writes the same: each row is a stored block, and begins with 0, for no filter."""
+    content = b"\x78\x01"
+    for number, row in enumerate(rows, 1):
+        stored = width + 1
+        content += struct.pack("<BHH", number == len(rows), stored, 0xFFFF - stored) + b"\0" + row
+    content += struct.pack(">I", zlib.adler32(b"".join(b"\0" + row for row in rows)))
+    header = struct.pack(
+        ">IIBBBBB", width, len(rows), 8, 0, 0, 0, 0
+    )  # 8 bits for each pixel, of grey
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", content)
+        + chunk(b"IEND", b"")
+    )
+
+
 def save_grid(images, columns: int, path: str) -> None:
     """Writes images [N, 1, height, width] with numbers from 0 to 1, `columns` of them in a row."""
     count, _, height, width = images.shape
@@ -29,6 +60,4 @@ def save_grid(images, columns: int, path: str) -> None:
     sheet = images.reshape(rows, columns, height, width).transpose(1, 2)
     values = (sheet.reshape(rows * height, columns * width).clamp(0, 1) * 255).tolist()
     with open(path, "wb") as file:
-        file.write(f"P5\n{columns * width} {rows * height}\n255\n".encode())
-        for row in values:
-            file.write(bytes(int(value) for value in row))
+        file.write(png([bytes(int(value) for value in row) for row in values], columns * width))

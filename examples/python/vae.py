@@ -3,8 +3,8 @@
 python vae.py DIR [epochs] [folder for the pictures] [images]
 
 DIR has MNIST's train-images-idx3-ubyte.gz. One sees the loss of each epoch (about 121 after 5), and two
-pictures: vae_copies.pgm, where every second row is the row above after it went through 8 numbers, and
-vae_samples.pgm, digits that nobody has written. examples/c/vae.c is the same program.
+pictures: vae_copies.png, where every second row is the row above after it went through 8 numbers, and
+vae_samples.png, digits that nobody has written. examples/c/vae.c is the same program.
 """
 
 import os
@@ -64,9 +64,9 @@ def main() -> None:
     with torch.no_grad():
         copies = torch.sigmoid(model(images[:40])[0])
         pairs = torch.stack([images[:40].reshape(4, 10, 784), copies.reshape(4, 10, 784)], dim=1)
-        save_grid(pairs.reshape(80, 1, 28, 28), 10, os.path.join(folder, "vae_copies.pgm"))
+        save_grid(pairs.reshape(80, 1, 28, 28), 10, os.path.join(folder, "vae_copies.png"))
         samples = torch.sigmoid(model.decoder(torch.randn(80, CODE)))
-        save_grid(samples.reshape(80, 1, 28, 28), 10, os.path.join(folder, "vae_samples.pgm"))
+        save_grid(samples.reshape(80, 1, 28, 28), 10, os.path.join(folder, "vae_samples.png"))
 
 
 if __name__ == "__main__":

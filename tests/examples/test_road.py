@@ -15,6 +15,7 @@ import signal
 import struct
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from types import ModuleType
 
@@ -22,6 +23,7 @@ import dumbtorch
 import pytest
 from building import BUILD, ROOT, needs, run
 from dumbtorch.safetensors import load_file, save_file
+from dumbtorch.utils.data import read_idx
 
 PYTHON = ROOT / "examples" / "python"
 DEVICE = os.environ.get("DT_TEST_DEVICE", "cpu")
@@ -515,26 +517,44 @@ def test_gpt2_refuses_another_checkpoint(gpt2_folder, tmp_path):
         assert result.returncode == 1 and '"ln_f.bias"' in result.stderr
 
 
-def picture_size(path: Path) -> tuple[int, int]:
-    """Of a PGM file, all of whose pixels must be there."""
-    header, _, pixels = path.read_bytes().partition(b"\n255\n")
-    kind, width, height = header.split()
-    assert kind == b"P5" and len(pixels) == int(width) * int(height)
-    return int(width), int(height)
+def picture(path: Path) -> list[bytes]:
+    """The rows of a PNG file of bytes of grey, all of whose checksums must be right."""
+    data, parts = path.read_bytes(), {}
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    at = 8
+    while at < len(data):
+        size, name = struct.unpack_from(">I4s", data, at)
+        content = data[at + 8 : at + 8 + size]
+        assert struct.unpack_from(">I", data, at + 8 + size) == (zlib.crc32(name + content),)
+        parts[name] = content
+        at += 12 + size
+    assert list(parts) == [b"IHDR", b"IDAT", b"IEND"] and at == len(data)
+    width, height, *kind = struct.unpack(">IIBBBBB", parts[b"IHDR"])
+    assert kind == [8, 0, 0, 0, 0]
+    pixels = zlib.decompress(parts[b"IDAT"])
+    assert len(pixels) == (width + 1) * height and not any(pixels[:: width + 1])
+    return [pixels[at : at + width] for at in range(1, len(pixels), width + 1)]
 
 
 def test_vae(images_folder, tmp_path):
     printed = run_each("vae", tmp_path, images_folder, 6, "OUT/pictures")
     losses = [float(line.split()[-1]) for line in printed.splitlines()]
     assert len(losses) == 6 and losses[-1] < 0.8 * losses[0]
-    for name in ("vae_copies.pgm", "vae_samples.pgm"):
-        assert picture_size(tmp_path / "c" / "pictures" / name) == (280, 224)
+    copies, samples = (
+        picture(tmp_path / "c" / "pictures" / f"vae_{n}.png") for n in ("copies", "samples")
+    )
+    assert {(len(p), len(p[0])) for p in (copies, samples)} == {(224, 280)}
+    images = read_idx(images_folder / "train-images-idx3-ubyte.gz")[:10]
+    # The first ten images side by side; each was divided by 255 and multiplied with it again.
+    shown = dumbtorch.tensor([list(row) for row in copies[:28]]).reshape(28, 10, 28).transpose(0, 1)
+    assert (shown - images.to(shown.dtype)).abs().max().item() <= 1
 
 
 def test_dcgan(images_folder, tmp_path):
     printed = run_each("dcgan", tmp_path, images_folder, 2, "OUT", 128)
     assert re.fullmatch(r"(epoch \d generator \d+\.\d{4} judge \d+\.\d{4}\n){2}", printed)
-    assert picture_size(tmp_path / "c" / "dcgan.pgm") == (280, 56)
+    drawn = picture(tmp_path / "c" / "dcgan.png")
+    assert (len(drawn), len(drawn[0])) == (56, 280)
 
 
 def test_matmul():
