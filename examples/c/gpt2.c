@@ -230,7 +230,9 @@ static void load_model(Model* m, const char* folder) {
   const int64_t n = T_string_list_len(names);
   if (T_status()) return;
   if (sizes.heads < 1 || sizes.layers < 1 || sizes.layers > MAX_LAYERS || sizes.context < 1) {
-    T_check(dt_error_set(DT_STATUS_VALUE_ERROR, "the weights are no GPT-2's"));
+    T_check(dt_error_set(DT_STATUS_VALUE_ERROR,
+                         "the weights are no GPT-2's, which have wte.weight, wpe.weight and "
+                         "h.0.attn.c_attn.weight"));
     return;
   }
   make_model(m, sizes);

@@ -41,6 +41,11 @@ static dt_module* gpt2_of(dt_string_list* names, dt_tensor_list* tensors) {
     if (strstr(name, "wpe.weight")) context = T_size(tensor, 0);
     if (strstr(name, ".attn.c_attn.weight")) layers++;
   }
+  if (!width || !context || !layers) {
+    T_check(dt_error_set(DT_STATUS_VALUE_ERROR,
+                         "the weights are no GPT-2's, which have wte.weight, wpe.weight and "
+                         "h.0.attn.c_attn.weight"));
+  }
   return T_models_gpt2(.vocabulary = vocabulary, .context = context, .width = width,
                        .layers = layers, .heads = width / 64);
 }

@@ -74,8 +74,12 @@ def read_weights(folder: str) -> dict:
 def load_model(folder: str):
     """The model that the weights are of: its sizes are those of the tensors."""
     state = {name.removeprefix("transformer."): x for name, x in read_weights(folder).items()}
-    vocabulary, width = state["wte.weight"].shape
     layers = sum(name.endswith(".attn.c_attn.weight") for name in state)
+    if not layers or not state.keys() >= {"wte.weight", "wpe.weight"}:
+        sys.exit(
+            "the weights are no GPT-2's, which have wte.weight, wpe.weight and h.0.attn.c_attn.weight"
+        )
+    vocabulary, width = state["wte.weight"].shape
     context = len(state["wpe.weight"])
     model = gpt2(
         vocabulary=vocabulary, context=context, width=width, layers=layers, heads=width // 64

@@ -33,8 +33,12 @@ def train(steps: int = 10, device: str = "cpu") -> None:
 def gpt2_of(state: dict):
     """A GPT-2 of the sizes that a file's tensors have."""
     sizes = {name.removeprefix("transformer."): x.shape for name, x in state.items()}
-    vocabulary, width = sizes["wte.weight"]
     layers = sum(name.endswith(".attn.c_attn.weight") for name in sizes)
+    if not layers or not sizes.keys() >= {"wte.weight", "wpe.weight"}:
+        sys.exit(
+            "the weights are no GPT-2's, which have wte.weight, wpe.weight and h.0.attn.c_attn.weight"
+        )
+    vocabulary, width = sizes["wte.weight"]
     context = sizes["wpe.weight"][0]
     return gpt2(
         vocabulary=vocabulary, context=context, width=width, layers=layers, heads=width // 64

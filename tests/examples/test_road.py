@@ -517,6 +517,20 @@ def test_gpt2_refuses_another_checkpoint(gpt2_folder, tmp_path):
         assert result.returncode == 1 and '"ln_f.bias"' in result.stderr
 
 
+def test_weights_of_something_else(gpt2_folder, tmp_path):
+    """A file that no size of the network can be read from is refused in one line that says what it has not."""
+    for name in ("vocab.json", "merges.txt"):
+        shutil.copy(gpt2_folder / name, tmp_path)
+    file = tmp_path / "model.safetensors"
+    save_file(dumbtorch.nn.Linear(3, 4).state_dict(), file)
+    for name, *given in (("gpt2", tmp_path, "hello"), ("models", file, "3", "1")):
+        for program in ([sys.executable, PYTHON / f"{name}.py"], [C / name]):
+            command = [*map(str, program), "write", *map(str, given)]
+            result = subprocess.run(command, capture_output=True, text=True)
+            said = "the weights are no GPT-2's, which have wte.weight, wpe.weight and h.0.attn.c_attn.weight\n"
+            assert (result.returncode, result.stderr) == (1, said), name
+
+
 def picture(path: Path) -> list[bytes]:
     """The rows of a PNG file of bytes of grey, all of whose checksums must be right."""
     data, parts = path.read_bytes(), {}
