@@ -148,9 +148,10 @@ class ChunkReader {
     for (size_t c = 0; c < n; ++c) {
       read_field(c);
       if (c + 1 < n && !scanner_.next_field())
-        fail_at(c, text("the line ends, but has ", n, " columns"));
+        fail_at(c, text("the line ends, but the table has ", n, " columns"));
     }
-    if (!scanner_.next_line()) fail_at(n, text("the line goes on, but has ", n, " columns"));
+    if (!scanner_.next_line())
+      fail_at(n, text("the line goes on, but the table has ", n, " columns"));
   }
 
   void read_field(size_t c) {

@@ -120,8 +120,8 @@ def test_missing(table):
     [
         ("a,b\n1,2\n\n3,x\n", r"table\.csv', line 4, column 2 'b': 'x' is no number"),
         ("a,b\n1,2 3\n", r"line 2, column 2 'b': '2 3' is no number"),
-        ("a,b\n1,2,3\n", r"line 2, column 3: the line goes on, but has 2 columns"),
-        ("a,b\n1\n", r"line 2, column 1 'a': the line ends, but has 2 columns"),
+        ("a,b\n1,2,3\n", r"line 2, column 3: the line goes on, but the table has 2 columns"),
+        ("a,b\n1\n", r"line 2, column 1 'a': the line ends, but the table has 2 columns"),
         ('a,b\n"1\n2",2\n1,"2', r"line 2, column 1 'a': '1\n2' is no number"),
         ('a,b\n1,"2', r"line 2, column 2 'b': a quote is not closed"),
         ('a,b\n1,"2"3\n', r"line 2, column 2 'b': a quote is not closed, or stands within"),
