@@ -37,9 +37,8 @@ enum OtherHooks : int32_t {
 };
 
 struct HookEntry {
-  int32_t
-      output;  // of which output of the node the gradient is that the GradHook sees, or the like
-  bool last;   // runs after all others: retain_grad keeps what they made of the gradient
+  int32_t output;  // of the node, whose gradient the GradHook sees; or one of OtherHooks
+  bool last;       // runs after all others: retain_grad keeps what they made of the gradient
   std::shared_ptr<HookCell> cell;
 };
 
