@@ -121,7 +121,7 @@ __attribute__((noinline)) int64_t correlation_bytes(const dt_stream* stream,
     case Way::kDepthwise:
       return DepthwisePhases<T>::workspace(k);
     case Way::kDepthwisePlanes:
-      return 0;
+      return PlanePhases<T>::workspace(stream, k);
     default:
       return correlation_workspace(stream, k);
   }
@@ -153,7 +153,7 @@ class Phases {
 
   void finish() {
     run_channels();
-    planes_.run(stream_);
+    planes_.run(stream_, Workspace(workspace_));
   }
 
  private:

@@ -143,7 +143,8 @@ bool is_far(const Correlation<T>& k) {
 }
 
 template <class T>
-void depthwise_row(const Correlation<T>& k, int64_t n, int64_t i, const T* weights) {
+__attribute__((noinline)) void depthwise_row(const Correlation<T>& k, int64_t n, int64_t i,
+                                             const T* weights) {
   constexpr int kTogether = 4;
   const TapRange rows = taps_inside(k.rows, i);
   const int64_t inner_begin = -k.cols.first_reach(),
@@ -182,7 +183,7 @@ int64_t depthwise_workspace(const Correlation<T>& k) {
 
 // Puts the taps of each channel side by side, and the bias behind them.
 template <class T>
-const T* pack_depthwise(const Correlation<T>& k, Workspace* workspace) {
+__attribute__((noinline)) const T* pack_depthwise(const Correlation<T>& k, Workspace* workspace) {
   const int64_t taps = k.rows.taps * k.cols.taps;
   T* weights = workspace->take<T>((taps + 1) * k.groups);
   const KernelWeights<T>& w = k.weights;

@@ -4,7 +4,7 @@
 // row are computed side by side and written as one.
 #pragma once
 
-#include "kernels/cpu/conv_depthwise.h"
+#include "kernels/cpu/conv_plane_stage.h"
 
 namespace dt::cpu {
 namespace {
@@ -217,7 +217,8 @@ void phased_rows(const Correlation<T>& k, const ColumnPhases<T>& phases, int64_t
 // Rows [begin, end) of a phase of the rows. Phases side by side have sums enough without several
 // rows.
 template <class T, int kStep, int kPhases>
-void plane_part(const Correlation<T>* phases, int64_t n, int64_t c, int64_t begin, int64_t end) {
+__attribute__((noinline)) void plane_part(const Correlation<T>* phases, int64_t n, int64_t c,
+                                          int64_t begin, int64_t end) {
   const ConvAxis& axis = phases[0].rows;
   const ColumnPhases<T> columns(phases[0]);
   const auto sees_all = [&](TapRange rows) { return rows.begin == 0 && rows.end == axis.taps; };
@@ -242,56 +243,6 @@ void plane_part(const Correlation<T>* phases, int64_t n, int64_t c, int64_t begi
     ++i;
   }
 }
-
-// A small plane with zeros around it, so that all rows see all taps, and read whole vectors: the
-// ends would be most of its time. Of more rows than kMostRows they are not.
-template <class T>
-struct PaddedPlane {
-  static constexpr int64_t kMost = 8192 / sizeof(T), kMostRows = 8;
-
-  const Correlation<T>& k;
-  const int64_t top, left, height, width;
-
-  explicit PaddedPlane(const Correlation<T>& correlation)
-      : k(correlation),
-        top(before(k.rows)),
-        left(before(k.cols)),
-        height(top + max(k.rows.in_size, behind(k.rows, k.rows.out_count))),
-        width(left +
-              max(ceil_div(k.cols.in_size, kLanes<T>) * kLanes<T>, behind(k.cols, kLanes<T>))) {}
-
-  bool is_worth_it() const {
-    return k.rows.out_step == 1 && k.cols.out_step == 1 && k.cols.taps > 1 &&
-           k.rows.in_size <= kMostRows && k.cols.out_count <= kLanes<T> && height <= kMost &&
-           width <= kMost / height;
-  }
-  // The same correlation of a plane that lies there.
-  Correlation<T> inside(const T* plane) const {
-    Correlation<T> same = k;
-    same.x = {plane, 1, 1, height, width, 0, 0, width, 1};
-    same.rows.in_size = height, same.rows.shift_first += top;
-    same.cols.in_size = width, same.cols.shift_first += left;
-    return same;
-  }
-  // Zeros stay where no plane is written.
-  void fill(T* plane, int64_t n, int64_t c) const {
-    T* to = plane + top * width + left;
-    for (int64_t i = 0; i < k.rows.in_size; ++i, to += width) {
-      const T* const from = k.x.at(n, c, i, 0);
-      for (int64_t j = 0; j < k.cols.in_size; j += kLanes<T>)
-        store(to + j, load_first(from + j, min<int64_t>(kLanes<T>, k.cols.in_size - j)));
-    }
-  }
-
- private:
-  static int64_t before(const ConvAxis& axis) {
-    return max<int64_t>(0, -min(axis.shift(0), axis.shift(axis.taps - 1)));
-  }
-  // Behind the last position that so many outputs read, from 0 on.
-  static int64_t behind(const ConvAxis& axis, int64_t outputs) {
-    return outputs * axis.in_step + max(axis.shift(0), axis.shift(axis.taps - 1));
-  }
-};
 
 constexpr int64_t kPlaneElements = 8192;  // of the output, that an item has at least
 
@@ -319,9 +270,15 @@ struct PlanePhases {
     }
   }
 
-  __attribute__((noinline)) void run(const dt_stream* stream) const {
+  static int64_t workspace(const dt_stream* stream, const Correlation<T>& k) {
+    if (!kHasPlanes<T> || !PlaneStage<T>::serves(k)) return 0;
+    return PlaneStage<T>(stream, &k, 1, Workspace(nullptr)).bytes();
+  }
+
+  __attribute__((noinline)) void run(const dt_stream* stream, Workspace workspace) const {
     if (!kHasPlanes<T> || count == 0) return;
     const Correlation<T>& k = phase[0];
+    if (PlaneStage<T>::serves(k)) return PlaneStage<T>(stream, phase, count, workspace).run(stream);
     const int64_t rows = k.rows.out_count, planes = k.y.n * k.groups;
     const int64_t row = max<int64_t>(1, k.y.w * k.rows.out_step);
     // A part of a plane, or several planes.
@@ -330,30 +287,14 @@ struct PlanePhases {
     const int64_t few = max<int64_t>(1, kPlaneElements / (row * part));
     const int64_t cycles =
         k.y.n * k.groups * k.y.h * k.y.w * (k.rows.taps * k.cols.taps + 4) / kLanes<T>;
-    const PaddedPlane<T> padded(k);
-    const bool pads = count == 1 && parts == 1 && padded.is_worth_it();
     for_each_item(stream, ceil_div(items, few), worth_threads(stream, cycles),
                   [&](int64_t group, int64_t) {
                     const int64_t begin = group * few, end = min(items, begin + few);
-                    if (pads) return run_padded(padded, begin, end);
                     for (int64_t i = begin; i < end; ++i) {
                       const int64_t plane = i / parts, row = i % parts * part;
                       run_part(plane / k.groups, plane % k.groups, row, row + part);
                     }
                   });
-  }
-
-  // Whole planes.
-  __attribute__((noinline)) void run_padded(const PaddedPlane<T>& padded, int64_t begin,
-                                            int64_t end) const {
-    T plane[PaddedPlane<T>::kMost] = {};
-    const int64_t groups = phase[0].groups;
-    PlanePhases inside;
-    inside.phase[0] = padded.inside(plane), inside.count = 1;
-    for (int64_t i = begin; i < end; ++i) {
-      padded.fill(plane, i / groups, i % groups);
-      inside.run_part(i / groups, i % groups, 0, phase[0].rows.out_count);
-    }
   }
 };
 

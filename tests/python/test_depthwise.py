@@ -3,6 +3,7 @@ images that are too many for the caches at once, in both orders of memory and fo
 
 import dumbtorch as dt
 import numpy as np
+import processors
 import pytest
 
 
@@ -60,10 +61,34 @@ def test_planes(sizes, stride, kernel, padding, dilation, torch):
     [((3, 3), 1, 1), ((1, 3), (0, 4), 1), ((2, 3), 3, (1, 2)), ((4, 2), (3, 0), (2, 1))],
 )
 @pytest.mark.parametrize("stride", [1, 2, (1, 2), (3, 1)])
-@pytest.mark.parametrize("sizes", [(3, 170, 7, 7), (2, 5, 8, 16), (3, 2, 3, 5), (2, 3, 1, 3)])
+@pytest.mark.parametrize(
+    "sizes",
+    [(3, 170, 7, 7), (2, 5, 8, 16), (3, 2, 3, 5), (2, 4, 1, 3), (9, 33, 14, 11), (2, 17, 20, 32)],
+)
 def test_small_planes(sizes, stride, kernel, padding, dilation, torch):
-    """Which lie among zeros while they are convolved."""
+    """Whose channels lie side by side while they are convolved."""
     compare(sizes, stride, kernel, padding, dilation, torch)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("channels", [4, 16, 37])
+def test_parts_of_small_planes(channels, stride, torch):
+    """Planes and rows that do not follow each other, weights and a bias with gaps; numbers that are not finite reach
+    their neighbours alone."""
+    found = []
+    for t in (dt, torch):
+        rng = np.random.default_rng(channels)
+        drawn = [
+            rng.standard_normal(s)
+            for s in ((3, 2 * channels, 9, 12), (channels, 1, 6, 3), (2 * channels,))
+        ]
+        x, weight, bias = (t.tensor(d.astype("float32")) for d in drawn)
+        x = x[:, ::2, 1:8, 2:9]
+        x[1, 2, 3, 4], x[2, 3, 0, 0] = float("inf"), float("nan")
+        found.append(
+            t.nn.functional.conv2d(x, weight[:, :, ::2], bias[::2], stride, 1, groups=channels)
+        )
+    np.testing.assert_allclose(found[0].numpy(), found[1].numpy(), rtol=1e-4, atol=1e-5)
 
 
 def compare(sizes, stride, kernel, padding, dilation, torch):
@@ -79,3 +104,8 @@ def compare(sizes, stride, kernel, padding, dilation, torch):
     for one, three, right in zip(*found, truth):
         assert (one == three).all()
         assert np.abs(one - right).max() <= 1e-5 * np.abs(right).max()
+
+
+@processors.others("v2", "v3")
+def test_other_instructions(isa):
+    assert " passed" in processors.run_tests(isa, __file__, "small_planes")
