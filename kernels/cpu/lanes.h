@@ -311,16 +311,17 @@ inline Vector<T> load_as(const From* p, int64_t n = kVectorBytes / sizeof(T)) {
 
 // What is left in the lanes of one vector of n elements, which elements(i, count) gives from i on
 // as a vector, `count` of them or all. 128 bytes of lanes hide the latency of the operation; they
-// are combined by halving.
+// are combined by halving. A sum begins with 0, not with its first element, which may be -0.
 template <class Op, class Elements, class T = typename Op::Value>
 inline Vector<T> reduce_to_vector(int64_t n, const Elements& elements) {
   constexpr int kLanes = 128 / sizeof(T);
   constexpr int kWidth = kVectorBytes / sizeof(T);
   constexpr int kVectors = kLanes / kWidth;
-  if (n <= kWidth) return keep_first<T>(elements(0, n), n, Op::kIdentity);
+  const Vector<T> nothing = Vector<T>{} + Op::kIdentity;
+  if (n <= kWidth) return Op::apply(nothing, keep_first<T>(elements(0, n), n, Op::kIdentity));
   Vector<T> lanes[kVectors];
   DT_UNROLL_LANES
-  for (int k = 0; k < kVectors; ++k) lanes[k] = Vector<T>{} + Op::kIdentity;
+  for (int k = 0; k < kVectors; ++k) lanes[k] = nothing;
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
     DT_UNROLL_LANES
@@ -350,6 +351,41 @@ inline Vector<T> reduce_span_to_vector(const From* x, int64_t n,
   return reduce_to_vector<Op>(
       n, [=](int64_t i, int64_t count) { return transform(load_as<T>(x + i, count)); });
 }
+
+#if defined(__AVX512F__)
+template <class Half, size_t... kLane>
+inline auto join(Half a, Half b, std::index_sequence<kLane...>) {
+  return __builtin_shufflevector(a, b, kLane...);
+}
+
+// The same for sums of many rows, by the same additions: in vectors of half a line, of which those
+// that do not begin at a line cross from one to the next half as often.
+template <class T>
+inline Vector<T> sum_to_vector(const T* x, int64_t n) {
+  typedef T Half __attribute__((vector_size(32)));
+  constexpr int64_t kWidth = kVectorBytes / sizeof(T), kLanes = 2 * kWidth;
+  Half halves[4] = {};
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    DT_UNROLL
+    for (int64_t k = 0; k < 4; ++k) {
+      Half next;
+      __builtin_memcpy(&next, x + i + k * kWidth / 2, sizeof(next));
+      halves[k] += next;
+    }
+  }
+  Vector<T> lanes[2] = {join(halves[0], halves[1], std::make_index_sequence<kWidth>()),
+                        join(halves[2], halves[3], std::make_index_sequence<kWidth>())};
+  if (i < n) lanes[0] += load_first(x + i, min(kWidth, n - i));
+  if (i + kWidth < n) lanes[1] += load_first(x + i + kWidth, n - i - kWidth);
+  return lanes[0] + lanes[1];
+}
+#else
+template <class T>
+inline Vector<T> sum_to_vector(const T* x, int64_t n) {
+  return reduce_span_to_vector<Sum<T>>(x, n);
+}
+#endif
 
 // Reduces transform(x[i]) over n contiguous elements. The order of operations depends on n alone,
 // not on the width of the vectors.
@@ -420,54 +456,39 @@ inline void reduce_spans(T* into, const From* x, int64_t row_stride, int64_t row
   for (int64_t r = 0; r < rows; r += kWidth) {
     reduce_group<Op>(into + r, min(kWidth, rows - r), [=](int64_t k) {
       if (asks_ahead) __builtin_prefetch(x + (r + k + 2 * kWidth) * row_stride);
-      return reduce_span_to_vector<Op>(x + (r + k) * row_stride, n, transform);
+      const From* const row = x + (r + k) * row_stride;
+      if constexpr (kIsFloating<T> && std::is_same_v<Op, Sum<T>> && std::is_same_v<From, T> &&
+                    std::is_same_v<Transform, Unchanged>) {
+        return sum_to_vector(row, n);
+      } else {
+        return reduce_span_to_vector<Op>(row, n, transform);
+      }
     });
   }
 }
 
-// into[r] = the sum of n contiguous elements of row r, by the additions of reduce_span: of four
-// long rows side by side, each in a page of its own, as memory that is far away is faster at
-// several places. A lane that begins with 0 is not changed by the zeros behind a row.
+// The sums of rows that may be longer than a piece, of which the lanes are combined: what is done
+// at the end of a row is done once.
 template <class T>
-__attribute__((noinline)) void sum_long_spans(T* into, const T* x, int64_t row_stride, int64_t rows,
-                                              int64_t n) {
-  constexpr int64_t kRows = 4, kLanes = 128 / sizeof(T), kWidth = kVectorBytes / sizeof(T);
-  constexpr int64_t kVectors = kLanes / kWidth;
-  int64_t r = 0;
-  for (; r + kRows <= rows; r += kRows, x += kRows * row_stride) {
-    Vector<T> lanes[kRows][kVectors] = {};
-    int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-      DT_UNROLL
-      for (int64_t k = 0; k < kRows * kVectors; ++k)
-        lanes[k / kVectors][k % kVectors] +=
-            load(x + k / kVectors * row_stride + i + k % kVectors * kWidth);
-    }
-    DT_UNROLL
-    for (int64_t row = 0; row < kRows; ++row) {
-      DT_UNROLL
-      for (int64_t k = 0; k < kVectors; ++k) {
-        const int64_t rest = max<int64_t>(0, min(kWidth, n - i - k * kWidth));
-        lanes[row][k] += load_first(x + row * row_stride + i + k * kWidth, rest);
-      }
-      DT_UNROLL
-      for (int64_t half = kVectors / 2; half > 0; half /= 2) {
-        DT_UNROLL
-        for (int64_t k = 0; k < half; ++k) lanes[row][k] += lanes[row][k + half];
-      }
-      into[r + row] = reduce_lanes<Sum<T>>(lanes[row][0]);
-    }
+__attribute__((noinline)) void sum_pieces(T* into, const T* x, int64_t row_stride, int64_t rows,
+                                          int64_t n, int64_t piece) {
+  constexpr int64_t kWidth = kVectorBytes / sizeof(T);
+  for (int64_t r = 0; r < rows; r += kWidth) {
+    reduce_group<Sum<T>>(into + r, min(kWidth, rows - r), [=](int64_t k) {
+      const T* const row = x + (r + k) * row_stride;
+      Vector<T> sum = {};
+      for (int64_t i = 0; i < n; i += piece) sum += sum_to_vector(row + i, min(piece, n - i));
+      return sum;
+    });
   }
-  for (; r < rows; ++r, x += row_stride) into[r] = reduce_span<Sum<T>>(x, n);
 }
 
 // into[j] = apply(into[j], element j of each of `count` rows from row r on), a number or a
-// constant. What is added up stays in a register for as long.
+// constant, of n elements in whole vectors. What is added up stays in a register for as long.
 template <class Op, class Count, class Elements, class T = typename Op::Value>
 inline void reduce_some_rows(T* into, int64_t r, Count count, int64_t n, const Elements& elements) {
   constexpr int64_t kWidth = kVectorBytes / sizeof(T);
-  const int64_t whole = n / kWidth * kWidth;
-  for (int64_t j = 0; j < whole; j += kWidth) {
+  for (int64_t j = 0; j < n; j += kWidth) {
     Vector<T> sum = load(into + j);
     const auto add = [&](int64_t k) { sum = Op::apply(sum, elements(r + k, j, kWidth)); };
     if constexpr (std::is_integral_v<Count>) {
@@ -478,29 +499,56 @@ inline void reduce_some_rows(T* into, int64_t r, Count count, int64_t n, const E
     }
     store(into + j, sum);
   }
-  if (whole == n) return;
-  Vector<T> sum = load_first(into + whole, n - whole);
-  for (int64_t k = 0; k < count; ++k) sum = Op::apply(sum, elements(r + k, whole, n - whole));
-  store_few(into + whole, sum, n - whole);
+}
+
+// The same of the vectors of a row that are all in registers, row after row.
+template <class Op, int64_t kVectors, class Elements, class T = typename Op::Value>
+inline void reduce_rows_in_registers(T* into, int64_t rows, const Elements& elements) {
+  constexpr int64_t kWidth = kVectorBytes / sizeof(T);
+  Vector<T> sums[kVectors];
+  DT_UNROLL
+  for (int64_t k = 0; k < kVectors; ++k) sums[k] = load(into + k * kWidth);
+  for (int64_t r = 0; r < rows; ++r) {
+    DT_UNROLL
+    for (int64_t k = 0; k < kVectors; ++k)
+      sums[k] = Op::apply(sums[k], elements(r, k * kWidth, kWidth));
+  }
+  DT_UNROLL
+  for (int64_t k = 0; k < kVectors; ++k) store(into + k * kWidth, sums[k]);
 }
 
 constexpr int64_t kPageBytes = 4096;
 
 // The same for all of `rows` rows, whose elements(r, j, count) gives from j on as a vector, `count`
-// of them or all. Memory is read at eight places, but one after the other where several rows lie in
-// a page that is far away: processors expect one place in a page.
+// of them or all. Memory is read at four places, but one after the other where several rows lie in
+// a page that is far away: processors expect one place in a page. What is left of whole vectors
+// stays in a register for all rows: a part that was just written is long in coming back.
 template <class Op, class Elements, class T = typename Op::Value>
 inline void reduce_rows(T* into, int64_t row_bytes, int64_t rows, int64_t n, bool is_far,
                         const Elements& elements) {
+  constexpr int64_t kWidth = kVectorBytes / sizeof(T);
   constexpr std::integral_constant<int64_t, 1> kOne;
-  constexpr std::integral_constant<int64_t, 8> kEight;
+  constexpr std::integral_constant<int64_t, 4> kFour;
+  const int64_t whole = n / kWidth * kWidth;
   int64_t r = 0;
-  if (is_far && row_bytes < kPageBytes) {
-    for (; r < rows; ++r) reduce_some_rows<Op>(into, r, kOne, n, elements);
-    return;
+#if defined(__AVX512F__)
+  if constexpr (kIsFloating<T>) {
+    constexpr int64_t kVectors = 16;  // half of all registers
+    if (whole == kVectors * kWidth) {
+      reduce_rows_in_registers<Op, kVectors>(into, rows, elements);
+      r = rows;
+    }
   }
-  for (; r + kEight <= rows; r += kEight) reduce_some_rows<Op>(into, r, kEight, n, elements);
-  if (r < rows) reduce_some_rows<Op>(into, r, rows - r, n, elements);
+#endif
+  if (is_far && row_bytes < kPageBytes) {
+    for (; r < rows; ++r) reduce_some_rows<Op>(into, r, kOne, whole, elements);
+  }
+  for (; r + kFour <= rows; r += kFour) reduce_some_rows<Op>(into, r, kFour, whole, elements);
+  if (r < rows) reduce_some_rows<Op>(into, r, rows - r, whole, elements);
+  if (whole == n) return;
+  Vector<T> sum = load_first(into + whole, n - whole);
+  for (r = 0; r < rows; ++r) sum = Op::apply(sum, elements(r, whole, n - whole));
+  store_few(into + whole, sum, n - whole);
 }
 
 // The same of rows in memory.

@@ -152,9 +152,7 @@ int32_t reduce_numbers(const dt_stream* stream, const calls::Reduction& call, co
 }
 
 int32_t plan_sum(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {
-  Job job;
-  job.finish = Finish::kSum;
-  return reduce_numbers<Sum, uint64_t, uint64_t>(stream, call, job, bytes);
+  return reduce_numbers<Sum, uint64_t, uint64_t>(stream, call, Job(), bytes);
 }
 
 int32_t plan_mean(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {

@@ -17,8 +17,7 @@ namespace {
 // ---- what surrounds the operation
 
 enum class Map { kNone, kNonzero, kAbs, kSquare, kPower };  // applied to each element
-// Applied to each result. A sum begins with 0, not with its first element, which may be -0.
-enum class Finish { kNone, kSum, kMean, kVariance, kDeviation, kSquareRoot, kRoot };
+enum class Finish { kNone, kMean, kVariance, kDeviation, kSquareRoot, kRoot };  // to each result
 
 struct Job {
   Map map = Map::kNone;
@@ -73,9 +72,8 @@ void apply_finish(const Job& job, int64_t length, T* state, int64_t width) {
     const auto for_each = [=](const auto& result) {
       for (int64_t j = 0; j < width; ++j) state[j] = result(state[j], state + width + j);
     };
-    if (job.finish == Finish::kSum) return for_each([](T sum, const T*) { return T(0) + sum; });
     if (job.finish == Finish::kMean)
-      return for_each([=](T sum, const T*) { return (T(0) + sum) / divisor; });
+      return for_each([=](T sum, const T*) { return sum / divisor; });
     if constexpr (std::is_same_v<T, double>) {
       if (job.finish == Finish::kVariance)
         return for_each([=](T, const T* squares) { return *squares / divisor; });
@@ -148,9 +146,7 @@ class ReduceEngine {
  public:
   using T = typename Op::T;
   static constexpr int64_t kColumns = ReducePlan::kColumnBytes / sizeof(T);
-  // Of these alone registers have room for four rows.
   static constexpr bool kSums = kIsFloating<T> && std::is_same_v<Op, Fold<Sum<T>>>;
-  static constexpr int64_t kPage = kPageBytes / static_cast<int64_t>(sizeof(T));
   // What is larger is not expected to be in a cache.
   static constexpr int64_t kCacheBytes = int64_t{8} << 20;
   static constexpr bool kAddsDoubles = std::is_same_v<Op, Fold<Sum<double>>>;
@@ -227,7 +223,7 @@ class ReduceEngine {
     T* state = partial(block, chunk);
     if (plan_.columns) {
       const Columns columns = columns_of(block);
-      Pairwise<Op, kColumns> sums(columns.width);
+      Pairwise<Op, kColumns> sums(plan_.fold * columns.width);
       copy_state(state, reduce_columns(columns, begin, end, &sums), columns.width);
     } else {
       Pairwise<Op, 1> sums(1);
@@ -267,6 +263,13 @@ class ReduceEngine {
     return kAddsDoubles && job_.map == Map::kSquare && holds<From>(x_.dtype);
   }
   bool squares_halves() const { return kAddsHalves && kAddsDoubles && job_.map == Map::kSquare; }
+  // Whether an output's elements are one run, which is reduced at once: a tile or, of sums, a few.
+  bool has_short_rows() const {
+    constexpr int64_t kTile = ReducePlan::kTile, kFew = 8 * kTile;
+    if (plan_.reduced.n > 1 || plan_.length > kFew) return false;
+    const bool in_place = is_native_ && plan_.reduced.inner().x == 1;
+    return plan_.length <= kTile || (kSums && in_place);
+  }
   bool is_read_in_place() const {
     return is_native_ || squares_floats_ || squares_doubles_ || narrow_.spans != nullptr ||
            (adds_halves_ && sums_in_place<T>(plan_.length));
@@ -309,15 +312,16 @@ class ReduceEngine {
       }
     }
     const T* const x = reinterpret_cast<const T*>(x_at(offset));
-    if constexpr (kSums && kVectorBytes >= 32) {
-      if (is_far_ && n >= kPage) return sum_long_spans(state, x, row_stride, rows, n);
+    if constexpr (kSums) {
+      if (n > ReducePlan::kTile)
+        return sum_pieces(state, x, row_stride, rows, n, ReducePlan::kTile);
     }
     Op::add_spans(state, x, row_stride, rows, n, is_far_);
   }
 
   void reduce_rows_of(int64_t block) const {
     const int64_t begin = block * plan_.width, end = min(plan_.outputs, begin + plan_.width);
-    if (plan_.has_short_rows()) return reduce_short_rows(begin, end);
+    if (has_short_rows()) return reduce_short_rows(begin, end);
     Walk at(plan_.kept, plan_.kept.n, begin);
     for (int64_t i = begin; i < end; ++i, at.next()) {
       Pairwise<Op, 1> sums(1);
@@ -428,7 +432,7 @@ class ReduceEngine {
 
   void reduce_columns(int64_t block) const {
     const Columns columns = columns_of(block);
-    Pairwise<Op, kColumns> sums(columns.width);
+    Pairwise<Op, kColumns> sums(plan_.fold * columns.width);
     finish(reduce_columns(columns, 0, plan_.length, &sums), columns.width, columns.y);
   }
 
@@ -449,11 +453,12 @@ class ReduceEngine {
         at += rows;
         if (at == inner.size) at = 0, outer.next();
       }
-      unfold(state, columns.width);
       sums->push(leaf);
       begin += leaf;
     }
-    return sums->result();
+    T* const state = sums->result();
+    unfold(state, columns.width);
+    return state;
   }
 
   // Adds rows at equal distances. Dense short rows are taken `fold` at a time, as one long row.

@@ -120,8 +120,6 @@ struct ReducePlan {
   // Repeated ones are there once.
   int64_t elements_in_memory() const { return kept.distinct() * reduced.distinct(); }
   int64_t leaf_rows() const { return kLeafRows * fold; }
-  // Whether an output's elements are one run, which is reduced at once.
-  bool has_short_rows() const { return reduced.n == 1 && length <= kTile; }
   Axis kept_inner() const { return kept.n == 0 ? Axis{1, 1, 1, 1} : kept.inner(); }
 };
 
@@ -139,6 +137,14 @@ inline bool prefers_columns(const Axes& kept, const Axes& reduced, int64_t short
   return reduced.n == 1 && reduced.inner().size < short_row && kept.inner().size >= 32;
 }
 
+// So many rows of `size` elements make about `most`, and whole lines, if not too many more.
+inline int64_t rows_in_a_fold(int64_t size, int64_t most, int64_t line) {
+  int64_t step = line;
+  while (step > 1 && size * (step / 2) % line == 0) step /= 2;
+  const int64_t rows = most / size, whole = rows / step * step;
+  return whole > 0 ? whole : step * size <= 2 * most ? step : rows;
+}
+
 inline void cut_columns(ReducePlan* plan, int64_t value_bytes, bool foldable) {
   const Axis inner = plan->kept.inner();
   const int64_t widest = ReducePlan::kColumnBytes / value_bytes;
@@ -146,7 +152,8 @@ inline void cut_columns(ReducePlan* plan, int64_t value_bytes, bool foldable) {
   plan->blocks = plan->outputs / inner.size * ceil_div(inner.size, plan->width);
   const bool dense = plan->reduced.n > 0 && inner.x == 1 && plan->reduced.inner().x == inner.size;
   if (foldable && dense && inner.size <= widest / 8) {
-    plan->fold = min(widest / 4 / inner.size, plan->reduced.inner().size);
+    plan->fold =
+        min(rows_in_a_fold(inner.size, widest / 4, 64 / value_bytes), plan->reduced.inner().size);
   }
   if (plan->blocks >= ReducePlan::kPieces / 2 || plan->work() < 2 * ReducePlan::kChunkWork) return;
   const int64_t leaf = plan->leaf_rows();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dumbtorch as dt
+import processors
 import pytest
 
 np = pytest.importorskip("numpy")
@@ -151,6 +152,36 @@ def test_columns_far_away_have_the_same_sums(n, dtype):
         assert (reduce(far_away(x), 1) == reduce(x, 0)).all().item()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 15, 16, 17, 31, 64, 100, 127, 128, 129, 256, 300])
+def test_columns_of_narrow_rows(n, dtype):
+    """They are taken several rows at a time, in whole lines where that is possible; the last ones fill no group."""
+    for rows in (1, 5, 64, 1000, 4099):
+        drawn = np.random.default_rng(n).standard_normal((rows, n)).astype(dtype)
+        x = dt.tensor(drawn)
+        exact = drawn.astype("longdouble").sum(0).astype(dtype)
+        bound = {"float32": 1e-6, "float64": 1e-15}[dtype] * rows
+        np.testing.assert_allclose(x.sum(0).numpy(), exact, rtol=0, atol=bound)
+        assert (x.amax(0).numpy() == drawn.max(0)).all()
+        assert (x.amin(0).numpy() == drawn.min(0)).all()
+        drawn[rows // 2, n // 2], drawn[-1, 0] = np.nan, -np.inf
+        x = dt.tensor(drawn)
+        for name, of_numpy in (("sum", np.sum), ("amax", np.max), ("amin", np.min)):
+            ours, right = getattr(dt, name)(x, 0).numpy(), of_numpy(drawn, 0)
+            np.testing.assert_allclose(ours, right, rtol=0, atol=bound)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("n", [1, 3, 5, 8, 15, 16, 17, 40, 3000])
+def test_sums_of_negative_zeros_are_zero(n, dtype):
+    x = dt.full((17, n), -0.0, dtype=getattr(dt, dtype))
+    for layout in (x, x.T.contiguous().T):
+        for dim in (0, 1):
+            for reduce in (dt.sum, dt.mean):
+                assert not dt.signbit(reduce(layout, dim)).any().item()
+    assert not dt.signbit(x.sum()).item()
+
+
 @pytest.mark.parametrize("size", [1e-30, 1e-12, 1e12, 1e30])
 @pytest.mark.parametrize("p", [2.0, 2.5, 3.0, 4.0])
 def test_gradients_of_norms_whose_powers_do_not_fit(p, size):
@@ -161,3 +192,10 @@ def test_gradients_of_norms_whose_powers_do_not_fit(p, size):
     norm = sum(abs(e) ** p for e in row) ** (1 / p)
     exact = [np.sign(e) * (abs(e) / norm) ** (p - 1) for e in row]
     assert np.allclose(slope.tolist(), exact, rtol=1e-5)
+
+
+@processors.others("v2", "v3")
+def test_other_instructions(isa):
+    assert " passed" in processors.run_tests(
+        isa, __file__, "narrow_rows or negative_zeros or long_row"
+    )
