@@ -1,6 +1,7 @@
 """The modules of PyTorch that programs import from."""
 
 import importlib
+import inspect
 import typing
 
 import dumbtorch as dt
@@ -296,7 +297,9 @@ def test_export_is_refused():
 @pytest.mark.parametrize(
     "text",
     ["optim.adam.Adam", "optim.sgd.SGD", "optim.adamw.AdamW", "optim.lbfgs.LBFGS", "functional.einsum",
-     "functional.norm", "nn.parallel.DistributedDataParallel", "autograd.profiler.profile", "optim.optimizer.required"],
+     "functional.norm", "nn.parallel.DistributedDataParallel", "nn.parallel.distributed.DistributedDataParallel",
+     "cuda.amp.grad_scaler.GradScaler", "cuda.amp.autocast_mode.autocast",
+     "autograd.profiler.profile", "optim.optimizer.required"],
 )  # fmt: skip
 def test_places_of_functions(torch, text):
     place, name = text.rsplit(".", 1)
@@ -356,6 +359,10 @@ def test_alone(both):
         several = dist.is_available() and dist.is_initialized()
         with pytest.raises(ValueError) as error:
             dist.get_rank()
+        for place in ("nn", "nn.functional"):
+            here = importlib.import_module(f"{dist.__name__}.{place}")
+            for name in ("all_gather", "all_reduce", "broadcast", "gather", "reduce", "scatter"):
+                assert callable(getattr(here, name))
         kinds = [kind.lower() for kind in ("SUM", "MAX", "AVG") if hasattr(dist.ReduceOp, kind)]
         return (
             several,
@@ -371,6 +378,22 @@ def test_alone(both):
         dt.distributed.init_process_group("gloo")
     with pytest.raises(NotImplementedError, match="processes do not work together"):
         dt.nn.parallel.DistributedDataParallel(dt.nn.Linear(1, 1))
+
+
+def test_data_parallel_function(torch):
+    """PyTorch's wants a GPU; here it is the module, as the layer is in both without one."""
+    ours, theirs = (inspect.signature(t.nn.parallel.data_parallel) for t in (dt, torch))
+    assert [(p.name, p.default) for p in ours.parameters.values()] == [
+        (p.name, p.default) for p in theirs.parameters.values()
+    ]
+    bilinear, linear, x = dt.nn.Bilinear(2, 3, 4), dt.nn.Linear(2, 3), dt.ones(5, 2)
+    parallel = dt.nn.parallel.data_parallel
+    assert parallel(linear, x).equal(linear(x))
+    assert parallel(bilinear, (x, linear(x))).equal(bilinear(x, linear(x)))
+    named = {"input1": x, "input2": linear(x)}
+    assert parallel(bilinear, None, module_kwargs=named).equal(bilinear(**named))
+    with pytest.raises(NotImplementedError, match="one device"):
+        parallel(linear, x, [0, 1])
 
 
 def test_what_is_compiled_elsewhere(both):

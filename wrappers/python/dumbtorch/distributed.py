@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
+import sys
 
 from . import _missing
+from .nn.modules.places import add_place
 
 __getattr__ = _missing.getattr_of(__name__)
 
@@ -64,3 +66,11 @@ __all__ = [
     "ProcessGroup", "ReduceOp", "group", "init_process_group", "is_available", "is_gloo_available", "is_initialized",
     "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", *_OF_A_GROUP,
 ]  # fmt: skip
+
+# Where those that pass gradients on stand in PyTorch; these refuse alike.
+_nn = add_place(sys.modules[__name__], "nn")
+_nn.__all__ = [
+    "all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "gather", "reduce", "reduce_scatter",
+    "scatter",
+]  # fmt: skip
+add_place(_nn, "functional").__all__ = _nn.__all__

@@ -1,10 +1,12 @@
 """torch.cuda.amp: the names that torch.amp had for CUDA alone."""
 
 import functools
+import sys
 
 from .. import _missing, amp
 from ..amp.of_device import GradScaler as ScalerOfDevice
 from ..amp.of_device import autocast as autocast_of_device
+from ..nn.modules.places import add_place
 
 __getattr__ = _missing.getattr_of(__name__)
 
@@ -25,3 +27,7 @@ class GradScaler(ScalerOfDevice):
 
 custom_fwd = functools.partial(amp.custom_fwd, device_type="cuda")
 custom_bwd = functools.partial(amp.custom_bwd, device_type="cuda")
+
+# Where PyTorch's stand, for programs that import them from there.
+for _place in ("autocast_mode", "grad_scaler"):
+    add_place(sys.modules[__name__], _place)

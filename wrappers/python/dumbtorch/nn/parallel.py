@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 from .. import _missing, _ops
 from .modules import Module
+from .modules.places import add_place
 
 __getattr__ = _missing.getattr_of(__name__)
 
@@ -25,6 +28,13 @@ class DataParallel(Module):
         return self.module(*inputs, **kwargs)
 
 
+def data_parallel(module, inputs, device_ids=None, output_device=None, dim=0, module_kwargs=None):
+    """`DataParallel(module)` of inputs, which are a tuple or one."""
+    if not isinstance(inputs, tuple):
+        inputs = () if inputs is None else (inputs,)
+    return DataParallel(module, device_ids, output_device, dim)(*inputs, **(module_kwargs or {}))
+
+
 class DistributedDataParallel(Module):
     """A module that processes train together: there is none, which programs ask by isinstance."""
 
@@ -34,4 +44,7 @@ class DistributedDataParallel(Module):
         )
 
 
-__all__ = ["DataParallel", "DistributedDataParallel"]
+# Where PyTorch's stands, for programs that import it from there.
+add_place(sys.modules[__name__], "distributed")
+
+__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]
