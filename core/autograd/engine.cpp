@@ -1,5 +1,6 @@
 #include "core/autograd/engine.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "core/autograd/accumulate.h"
@@ -18,6 +19,13 @@ namespace {
 
 const OutputInfo& end_of(const Edge& edge) {
   return edge.node->outputs[edge.index];
+}
+
+// Whether there is a gradient: hooks may have left none. A seed may come without one, but not
+// where there are hooks.
+bool has_gradient(Pending& p) {
+  const auto is_defined = [](const Tensor& grad) { return grad.defined(); };
+  return !p.node->hooks.get() || std::any_of(p.grads.begin(), p.grads.end(), is_defined);
 }
 
 // One backward.
@@ -102,7 +110,7 @@ void Run::call(Pending& p) {
   if (any_wanted) {
     const OneAtATime guard(node);
     const ActivityScope activity(ActivityKind::kNode, node.name, !node.owns_name);
-    node.backward(b);
+    if (has_gradient(p)) node.backward(b);
     if (!options_.retain_graph) node.release_saved();
   }
   check_results(b);

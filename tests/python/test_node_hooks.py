@@ -57,6 +57,25 @@ def test_what_they_give_back(both):
     assert mine == theirs
 
 
+@pytest.mark.parametrize("name", ["mul", "exp", "unbind", "leaf"])
+def test_no_gradient_is_left(both, name):
+    """A hook that puts None in the place of all gradients ends the way."""
+
+    def run(t):
+        x, seen = t.ones(2, 2, requires_grad=True), []
+        y = {"mul": lambda: x * 2, "exp": x.exp, "unbind": lambda: x.unbind()[0], "leaf": x.exp}[
+            name
+        ]()
+        node = y.grad_fn.next_functions[0][0] if name == "leaf" else y.grad_fn
+        node.register_prehook(lambda g: (None,) * len(g))
+        node.register_hook(lambda *g: seen.append(listed(g)))
+        y.sum().backward()
+        return seen, x.grad
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
 @pytest.mark.parametrize(
     "asked", ["grad of x", "grad of y", "grad of both", "inputs x", "inputs y", "inputs w", "all"]
 )
