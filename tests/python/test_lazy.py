@@ -1,6 +1,7 @@
 """Layers that read the size of their input off the first one, against PyTorch's."""
 
 import copy
+import io
 import operator
 import pickle
 import warnings
@@ -105,6 +106,41 @@ def test_before_the_first_call():
             assert twin.has_uninitialized_params()
             assert twin(t.ones(2, 5)).shape == (2, 3)
         assert layer.has_uninitialized_params()
+
+
+@pytest.mark.parametrize("again", ["deepcopy", "pickle", "save"])
+def test_copies_before_the_first_call(again):
+    """Files of them, too; what is frozen stays so."""
+
+    def twin_of(t, layers):
+        if again == "deepcopy":
+            return copy.deepcopy(layers)
+        if again == "pickle":
+            return pickle.loads(pickle.dumps(layers))
+        file = io.BytesIO()
+        t.save(layers, file)
+        file.seek(0)
+        return t.load(file, weights_only=False)
+
+    def run(t):
+        layers = t.nn.ModuleList([t.nn.LazyLinear(2), t.nn.LazyConv2d(2, 1)])
+        layers[0].weight.requires_grad = False
+        twins = twin_of(t, layers)
+        seen = [(n, repr(p), p.requires_grad) for n, p in twins.named_parameters()]
+        return seen, twins[0](t.ones(1, 3)).shape, twins[1](t.ones(1, 3, 4, 4)).shape
+
+    assert str(run(dt)) == str(run(torch))
+
+
+def test_copies_of_buffers_before_the_first_call():
+    for t in (dt, torch):
+        for wish in (None, False, True):
+            buffer = t.nn.UninitializedBuffer(**{} if wish is None else {"requires_grad": wish})
+            assert buffer.requires_grad is bool(wish)
+        file = io.BytesIO()
+        t.save({"mean": buffer}, file)
+        file.seek(0)
+        assert repr(t.load(file, weights_only=False)["mean"]) == "<UninitializedBuffer>"
 
 
 OPERATORS = (

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from . import _ops, _pickled
 from ._tensor import Tensor
 from ._types import Size, device, layout
-from .nn.parameter import Buffer, Parameter
+from .nn.parameter import Buffer, Parameter, UninitializedTensorMixin
 from .storage import TypedStorage, UntypedStorage
 
 
@@ -34,7 +34,7 @@ class Pickler(pickle._Pickler):  # Python's own, in C, takes no names of modules
     def reducer_override(self, obj):
         if id(obj) in _pickled.NAMES:
             return _pickled.NAMES[id(obj)]
-        if isinstance(obj, Tensor):
+        if isinstance(obj, Tensor) and not isinstance(obj, UninitializedTensorMixin):
             return _reduced(obj)
         if isinstance(obj, Size):
             return Size, (tuple(obj),)

@@ -55,9 +55,10 @@ class UninitializedTensorMixin:
     """What a lazy module has until the first call: a tensor without a size."""
 
     def __new__(cls, requires_grad=None, device=None, dtype=None, **kwargs):
+        made = super().__new__(cls, _ops.empty((0,), device=device, dtype=dtype), **kwargs)
         if requires_grad is not None:
-            kwargs["requires_grad"] = requires_grad
-        return super().__new__(cls, _ops.empty((0,), device=device, dtype=dtype), **kwargs)
+            made.requires_grad = requires_grad
+        return made
 
     def __init__(self, requires_grad=None, device=None, dtype=None, **kwargs):
         pass  # as above
@@ -92,11 +93,11 @@ class UninitializedTensorMixin:
 
     def __deepcopy__(self, memo):
         if id(self) not in memo:
-            memo[id(self)] = type(self)(device=self.device, dtype=self.dtype)
+            memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype)
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol):
-        return type(self), (None, str(self.device), self.dtype)
+        return type(self), (self.requires_grad, str(self.device), self.dtype)
 
     def __repr__(self):
         return f"<{type(self).__name__}>"
