@@ -123,6 +123,75 @@ def test_what_is_written(both, same):
     same(*both(run))
 
 
+@pytest.mark.parametrize("names", [("x",), "unknown", ("xs",)])
+def test_what_is_written_unseen(names, both):
+    """By NumPy, say: what an operation has saved is known to have changed."""
+
+    def run(t):
+        home, Tensor = fresh(), t.Tensor
+
+        def fill(x, xs):
+            for y in (x, *xs):
+                y.numpy()[:] = 5
+
+        fill.__annotations__ = {"x": Tensor, "xs": Sequence[Tensor], "return": None}
+        op = library(t).custom_op(f"{home}::fill", fill, mutates_args=names)
+        w, said = t.ones(2, requires_grad=True), []
+        for i in range(2):
+            xs = [t.ones(2), t.ones(2)]
+            y = (w * xs[i]).sum()
+            op(xs[0], xs[1:])
+            try:
+                said.append(t.autograd.grad(y, w)[0].tolist())
+            except RuntimeError as error:
+                said.append("has been modified by an inplace operation" in str(error))
+        return said
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+def test_a_schema_for_annotations(both, same):
+    def run(t):
+        op = library(t).custom_op(
+            f"{fresh()}::times",
+            lambda x, n: x * n,
+            mutates_args=(),
+            schema="(Tensor x, int n) -> Tensor",
+        )
+        return op(t.ones(2), 3)
+
+    same(*both(run))
+
+
+def test_which_gradients_are_needed(both):
+    def run(t):
+        home, Tensor, seen = fresh(), t.Tensor, []
+
+        def weighted(xs, w, by):
+            return sum(xs) * w * by
+
+        weighted.__annotations__ = {"xs": Sequence[Tensor], "w": Tensor, "by": float}
+        weighted.__annotations__["return"] = Tensor
+        op = library(t).custom_op(f"{home}::weighted", weighted, mutates_args=())
+
+        def backward(ctx, grad):
+            seen.append([str(f) for f in ctx.needs_input_grad])
+            return [grad, grad * 2], grad * 3, None
+
+        op.register_autograd(backward)
+        x, y, w = (t.ones(2, requires_grad=flag) for flag in (True, False, True))
+        op([x, y], w, 0.5).sum().backward()
+        for wrong in (lambda g: ([g, g], g), lambda g: ([g], [g, g], None), lambda g: g):
+            op.register_autograd(lambda ctx, grad, wrong=wrong: wrong(grad))
+            with pytest.raises(RuntimeError, match="returned .* gradients|the same structure"):
+                op([x, y], w, 0.5).sum().backward()
+        return seen, x.grad.tolist(), w.grad.tolist()
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
 def test_refusals(both):
     def run(t):
         home, Tensor, said = fresh(), t.Tensor, []

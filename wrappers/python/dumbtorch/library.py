@@ -9,6 +9,7 @@ from . import _missing, _ops
 from ._tensor_type import TensorBase
 from .autograd.function import Function
 from .autograd.grad_mode import no_grad
+from .autograd.graph import increment_version
 
 __all__ = [
     "CustomOpDef",
@@ -26,10 +27,11 @@ _definitions: dict[str, CustomOpDef] = {}  # by their names, "mine::op"
 
 def custom_op(name: str, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None):
     """An operator of that name, "mine::op", whose function computes it without gradients; also a decorator.
-    `mutates_args` lists what it writes. `schema` and `tags` change nothing."""
+    `mutates_args` lists what it writes. A `schema` takes the place of annotations, and is not read; `tags` change
+    nothing."""
 
     def define(fn):
-        definition = CustomOpDef(name, fn, mutates_args)
+        definition = CustomOpDef(name, fn, mutates_args, schema is not None)
         if device_types is None:
             return definition
         definition._kernels = {}
@@ -42,13 +44,13 @@ def custom_op(name: str, fn=None, /, *, mutates_args, device_types=None, schema=
 class CustomOpDef:
     """An operator of a program's own."""
 
-    def __init__(self, name: str, fn, mutates_args):
+    def __init__(self, name: str, fn, mutates_args, has_schema: bool = False):
         self._namespace, _, self._name = name.partition("::")
         if not self._name:
             raise ValueError(f"custom_op: the name must be like 'namespace::name', not {name!r}")
         self._qualname, self._init_fn = name, fn
-        self._signature = _signature_of(fn)
-        names = () if mutates_args == "unknown" else mutates_args
+        self._signature = _signature_of(fn, has_schema)
+        names = tuple(self._signature.parameters) if mutates_args == "unknown" else mutates_args
         if isinstance(names, str):
             raise ValueError(
                 "mutates_args must either be a sequence of the names of the arguments that are mutated or the string "
@@ -57,7 +59,7 @@ class CustomOpDef:
         unknown = set(names) - set(self._signature.parameters)
         if unknown:
             raise ValueError(f"mutates_args: {fn.__name__} has no arguments {sorted(unknown)}")
-        self._writes = bool(mutates_args)
+        self._writes, self._written = bool(mutates_args), frozenset(names)
         self._kernels = {None: fn}  # by types of devices; None: of all
         self._backward = self._setup_context = None
         self._overload = f"{self._namespace}.{self._name}.default"
@@ -117,6 +119,7 @@ class CustomOpDef:
             )
         with no_grad():
             made = kernel(*args, **named)
+        increment_version(call.written)
         given = [x for x in leaves if isinstance(x, TensorBase)]
         for y in made if isinstance(made, (tuple, list)) else (made,):
             if isinstance(y, TensorBase):
@@ -136,10 +139,10 @@ class CustomOpDef:
             )
 
 
-def _signature_of(fn) -> inspect.Signature:
+def _signature_of(fn, has_schema: bool) -> inspect.Signature:
     signature = inspect.signature(fn)
     for parameter in signature.parameters.values():
-        if parameter.annotation is inspect.Parameter.empty:
+        if parameter.annotation is inspect.Parameter.empty and not has_schema:
             raise ValueError(
                 f"infer_schema(func): Parameter {parameter.name} must have a type annotation. Got func with signature "
                 f"{signature})"
@@ -163,26 +166,46 @@ class _Call:
         bound.apply_defaults()
         self.named, self.count = tuple(bound.kwargs), len(bound.args)
         self.leaves, self.lengths = [], []
-        for value in (*bound.args, *bound.kwargs.values()):
+        self.written = []  # tensors that the function may have written, also where the library cannot see it
+        for name, value in bound.arguments.items():
             is_list = isinstance(value, (list, tuple)) and any(
                 isinstance(x, TensorBase) for x in value
             )
             self.leaves += value if is_list else (value,)
             self.lengths.append(len(value) if is_list else None)
+            if name in definition._written:
+                self.written += [
+                    x for x in (value if is_list else (value,)) if isinstance(x, TensorBase)
+                ]
         self.definition, self.gives_list = definition, False
 
     def arguments(self, leaves) -> tuple:
         """(those by position, those by name) for these leaves."""
-        left = iter(leaves)
-        values = [next(left) if n is None else [next(left) for _ in range(n)] for n in self.lengths]
-        return tuple(values[: self.count]), dict(zip(self.named, values[self.count :], strict=True))
+        values = self.by_argument(leaves)
+        return values[: self.count], dict(zip(self.named, values[self.count :], strict=True))
 
     def gradients(self, found: tuple) -> list:
         """The gradients of the leaves, of which each list has one list."""
-        found, flat = (*found, *(None,) * len(self.named)), []
-        for n, grad in zip(self.lengths, found, strict=True):
+        name = f"{self.definition._function.__name__}Backward"
+        if len(found) != self.count:
+            raise RuntimeError(
+                f"function {name} returned an incorrect number of gradients (expected {self.count}, got {len(found)})"
+            )
+        flat = []
+        for n, grad in zip(self.lengths, (*found, *(None,) * len(self.named)), strict=True):
+            if n is not None and grad is not None and len(grad) != n:
+                raise RuntimeError(
+                    f"function {name} returned {len(grad)} gradients for a list of {n}"
+                )
             flat += (grad,) if n is None else (None,) * n if grad is None else grad
         return flat
+
+    def by_argument(self, leaves) -> tuple:
+        """What is given for each leaf, in a list for each list."""
+        left = iter(leaves)
+        return tuple(
+            next(left) if n is None else [next(left) for _ in range(n)] for n in self.lengths
+        )
 
 
 class _Recorded(Function):
@@ -198,6 +221,7 @@ class _Recorded(Function):
             args, named = call.arguments(leaves)
             by_name = {"keyword_only_inputs": named} if named else {}
             set_up(ctx=ctx, inputs=args, output=made, **by_name)
+        ctx.needs_input_grad = call.by_argument(ctx.needs_input_grad)[: call.count]
         return tuple(made) if call.gives_list else made
 
     @staticmethod
