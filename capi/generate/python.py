@@ -537,7 +537,15 @@ def handle_class(c: Class) -> str:
         if call.function.as_property:
             lines.append(f"{INDENT}@property")
         lines += [INDENT + line if line else "" for line in function(call, True).split("\n")]
+    if is_removable(c):
+        lines += ["", f"{INDENT}def __enter__(self):", f"{INDENT}{INDENT}return self"]
+        lines += ["", f"{INDENT}def __exit__(self, *error):", f"{INDENT}{INDENT}self.remove()"]
     return "\n".join(lines)
+
+
+def is_removable(c: Class) -> bool:
+    """Whether what it stands for can be taken off, as at the end of a `with` block."""
+    return any(call.function.name == f"{c.name}_remove" for call in c.calls)
 
 
 # ---- tables at the end of the module

@@ -176,6 +176,9 @@ def _handle(plan: Plan, c: Class) -> list[str]:
     for call in c.calls:
         lines += ["    @property"] if call.function.as_property else []
         lines.append("    " + _stub(plan, call, call.member, method=True))
+    if python.is_removable(c):
+        lines.append(f"    def __enter__(self) -> {camel(c.name)}: ...")
+        lines.append("    def __exit__(self, *error: Any) -> None: ...")
     return lines
 
 

@@ -155,6 +155,26 @@ def test_leaves(both):
     assert mine == theirs
 
 
+def test_until_the_end_of_a_block(both):
+    def run(t):
+        x, seen = t.ones(2, requires_grad=True), []
+        y = x.exp()
+        for register in (
+            x.register_hook,
+            x.register_post_accumulate_grad_hook,
+            y.grad_fn.register_hook,
+            y.grad_fn.register_prehook,
+        ):
+            with register(lambda *g: seen.append(len(g))) as handle:
+                y.sum().backward(retain_graph=True)
+            y.sum().backward(retain_graph=True)
+            seen.append(hasattr(handle, "remove"))
+        return seen
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
 def test_functions_of_ones_own(both):
     def run(t):
         class Two(t.autograd.Function):
