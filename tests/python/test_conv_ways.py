@@ -138,3 +138,10 @@ def test_taps_that_reach_no_pixel(groups, apart, stride, last, torch):
         ours, theirs = (z.detach().numpy() for z in (ours, theirs))
         assert ours.shape == theirs.shape
         assert np.abs(ours - theirs).max() <= 1e-12 * np.abs(theirs).max()
+
+
+def test_weights_of_other_ranks(refusals):
+    mine, theirs = refusals(
+        lambda t: t.nn.functional.conv1d(t.ones(1, 1, 4), t.ones(1, 1, 2, 2)), RuntimeError
+    )
+    assert mine[1] == f"conv1d: {theirs[1]}"

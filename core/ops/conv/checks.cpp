@@ -134,7 +134,7 @@ void check_conv_ranks(const char* op, int dims, const Tensor& input, const Tenso
            ", but got input of size: ", input.sizes());
   DT_CHECK(weight.ndim() >= 3, kRuntimeError, "weight should have at least three dimensions");
   DT_CHECK(weight.ndim() == dims + 2, kRuntimeError, "Expected ", weight.ndim(),
-           "-dimensional input for ", weight.ndim(), "-dimensional weight", weight.sizes(),
+           "-dimensional input for ", weight.ndim(), "-dimensional weight ", weight.sizes(),
            ", but got ", input.ndim(), "-dimensional input of size ", input.sizes(), " instead");
 }
 
