@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import weakref
 from collections.abc import Sequence
 
 import pytest
@@ -187,6 +188,27 @@ def test_which_gradients_are_needed(both):
             with pytest.raises(RuntimeError, match="returned .* gradients|the same structure"):
                 op([x, y], w, 0.5).sum().backward()
         return seen, x.grad.tolist(), w.grad.tolist()
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+def test_the_graph_keeps_what_was_saved_alone(both):
+    def run(t):
+        def doubled(x):
+            return x * 2
+
+        doubled.__annotations__ = {"x": t.Tensor, "return": t.Tensor}
+        op = library(t).custom_op(f"{fresh()}::doubled", doubled, mutates_args=())
+        op.register_autograd(lambda ctx, grad: grad * 2)
+        x = t.ones(2, requires_grad=True)
+        inner = x.exp()
+        y = op(inner)
+        ended = weakref.ref(inner)
+        del inner
+        gone = ended() is None
+        y.sum().backward()
+        return gone, [round(g, 4) for g in x.grad.tolist()]
 
     mine, theirs = both(run)
     assert mine == theirs

@@ -221,6 +221,7 @@ class _Recorded(Function):
             args, named = call.arguments(leaves)
             by_name = {"keyword_only_inputs": named} if named else {}
             set_up(ctx=ctx, inputs=args, output=made, **by_name)
+        call.leaves = call.written = ()  # backward has what was saved
         ctx.needs_input_grad = call.by_argument(ctx.needs_input_grad)[: call.count]
         return tuple(made) if call.gives_list else made
 
