@@ -412,10 +412,13 @@ static dt_status double_all(void* user_data, dt_tensor* const* grads, int64_t gr
   dt_status status;
   (void)arrived;
   ++p->calls;
-  CHECK(grads_n == 1 && (p->fail == 9 || arrived_n == (p->fail == 8)));
+  CHECK(grads_n == 1 && (p->fail >= 9 || arrived_n == (p->fail == 8)));
   if (p->fail == 8) return dt_tensor_list_new(NULL, 0, out); /* changes nothing */
   status = dt_mul(grads[0], NULL, DT_SCALAR_KIND_INT, 2, 0, &twice);
-  if (!status && p->fail == 9) {
+  if (!status && p->fail == 10) {
+    dt_tensor* const nothing[] = {NULL};
+    status = dt_tensor_list_new(nothing, 1, out);
+  } else if (!status && p->fail == 9) {
     dt_tensor* const several[] = {twice, twice};
     status = dt_tensor_list_new(several, 2, out);
   } else if (!status) {
@@ -429,8 +432,8 @@ static void test_hooks_of_operations(void) {
   const int64_t two = 2;
   dt_tensor *x = NULL, *y = NULL, *s = NULL, *g = NULL;
   dt_node* node = NULL;
-  dt_hook *before = NULL, *after = NULL, *wrong = NULL;
-  probe first = {0, 0, 0}, second = {0, 0, 8}, third = {0, 0, 9};
+  dt_hook *before = NULL, *after = NULL, *wrong = NULL, *nothing = NULL;
+  probe first = {0, 0, 0}, second = {0, 0, 8}, third = {0, 0, 9}, fourth = {0, 0, 10};
   float values[2];
   OK(dt_ones(&two, 1, DT_DTYPE_FLOAT32, 0, 0, 1, &x));
   OK(dt_neg(x, &y));
@@ -447,7 +450,14 @@ static void test_hooks_of_operations(void) {
   OK(dt_node_register_hook(node, double_all, &third, drop_probe, 1, &wrong));
   FAILS(RUNTIME_ERROR, dt_tensor_backward(s, NULL, NULL, 0, NULL, 0));
   CHECK(strstr(dt_error_message(), "incorrect number of values (got 2, but expected 1)"));
+  OK(dt_hook_remove(wrong));
+  OK(dt_node_register_hook(node, double_all, &fourth, drop_probe, 1, &nothing));
+  OK(dt_tensor_backward(s, NULL, NULL, 0, NULL, 0));
+  CHECK(fourth.calls == 1 && second.calls == 2);
+  OK(dt_tensor_read(g, values, sizeof values)); /* what backward has added to */
+  CHECK(values[1] == -2);
   dt_node_release(node);
+  dt_hook_release(nothing);
   dt_hook_release(before);
   dt_hook_release(after);
   dt_hook_release(wrong);
