@@ -44,10 +44,12 @@ def leaves(library, row, arrays, way, dtype: str) -> list:
 
 
 def of_each(library, row, arguments, way) -> list:
-    rows = [
-        as_list(row.call(library, *(x[i] if w else x for x, w in zip(arguments, way, strict=True))))
-        for i in range(SIZE)
-    ]
+    """Each entry has memory of its own, at whose start storage offsets begin."""
+
+    def entry(i):
+        return [x[i].clone() if w else x for x, w in zip(arguments, way, strict=True)]
+
+    rows = [as_list(row.call(library, *entry(i))) for i in range(SIZE)]
     return [torch.stack(part) for part in zip(*rows, strict=True)]
 
 
