@@ -89,8 +89,9 @@ void Run::step(Pending& p) {
   call(p);
 }
 
-// Runs the node's backward and sends what it found along the edges. Where a gradient is added that
-// was asked for, only hooks are called, but the backward of a leaf's node, which adds it.
+// Runs the node's backward and sends what it found along the edges. A node whose gradient is to be
+// added to .grad may be the end of the way: its hooks are called, and its backward if it is a
+// leaf's, which adds.
 void Run::call(Pending& p) {
   Node& node = *p.node;
   const int n = node.edges.size();

@@ -25,9 +25,8 @@ class GradFn:
 
     def __init__(self, node, output=None):
         self._node = node
-        self._output = (
-            weakref.ref(output) if output is not None else _nothing
-        )  # a tensor that it made
+        # A tensor that it made, if it is still there.
+        self._output = _nothing if output is None else weakref.ref(output)
 
     def name(self) -> str:
         return self._node.name()
