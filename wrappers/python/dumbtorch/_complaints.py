@@ -88,8 +88,6 @@ def otherwise(error: Exception, function, name: str, kinds: str, *values):
                 words = [word.partition(":")[0] for word in kinds.split()]
                 return type(x).called(function, dict(zip(words, values, strict=True)))
     try:
-        if hasattr(error, "_of_library"):
-            raise error
         raise complain(error, name, kinds, *values) from None
     finally:
         del error  # its traceback has this frame, which would keep it, and all that a hook that raised has used
