@@ -28,6 +28,17 @@ bool has_gradient(Pending& p) {
   return !p.node->hooks.get() || std::any_of(p.grads.begin(), p.grads.end(), is_defined);
 }
 
+// Has the hooks behind a node see what it found, as the ends of its edges will.
+void show_results(BackwardCall& call, TensorList arrived) {
+  const int n = call.node->edges.size();
+  for (int i = 0; i < n; ++i) {
+    if (!call.wants(i)) call.results[i] = Tensor();
+    if (!call.results[i].defined()) continue;
+    call.results[i] = conform(std::move(call.results[i]), end_of(call.node->edges[i]));
+  }
+  run_node_hooks(call.node->hooks, kAfterNode, {call.results, n}, arrived);
+}
+
 // One backward.
 class Run final : RunningBackward {
  public:
@@ -115,15 +126,7 @@ void Run::call(Pending& p) {
     if (!options_.retain_graph) node.release_saved();
   }
   check_results(b);
-  if (has_after) {
-    for (int i = 0; i < n; ++i) {
-      if (!wanted[i] || !results[i].defined())
-        results[i] = Tensor();
-      else
-        results[i] = conform(std::move(results[i]), end_of(node.edges[i]));
-    }
-    run_node_hooks(node.hooks, kAfterNode, {results.begin(), n}, arrived);
-  }
+  if (has_after) show_results(b, arrived);
   for (int i = 0; i < n; ++i) {
     if (wanted[i] && results[i].defined()) deliver(node.edges[i], std::move(results[i]));
   }
