@@ -114,6 +114,18 @@ def test_arguments_are_not_written_twice():
     assert x.tolist() == [[1, 1]] * 3
 
 
+@pytest.mark.parametrize("start", [None, 0, 1, 2, 6])
+def test_strided_parts_beyond_an_entry(start, torch):
+    def run(t):
+        x = t.arange(12.0).reshape(4, 3)[1:]
+        try:
+            return t.vmap(lambda a: a.as_strided((2, 2), (1, 1), start))(x).tolist()
+        except RuntimeError as error:
+            return str(error)
+
+    assert run(dt) == run(torch)
+
+
 def test_strided_parts_of_each_entry():
     x, src = dt.arange(18.0).reshape(2, 3, 3), dt.zeros(2, 2)
     for start in (None, 0, 1):

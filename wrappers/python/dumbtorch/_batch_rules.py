@@ -10,7 +10,18 @@ import functools
 import string
 
 from . import _ops
-from ._batching import EntryByEntry, Op, entry, listed, of_each, running, storage, strides
+from ._batching import (
+    EntryByEntry,
+    Op,
+    Refused,
+    entry,
+    listed,
+    of_each,
+    running,
+    storage,
+    storage_offset,
+    strides,
+)
 from ._types import bfloat16, float16, int32, int64
 
 
@@ -139,8 +150,31 @@ def _permute(op: Op):
 
 def _as_strided(op: Op):
     """`storage_offset` is that of the first entry. The others lie behind it as the batch says."""
-    x = op["input"].value
-    return op.called(input=x, size=(op.size, *op["size"]), stride=(strides(x)[0], *op["stride"]))
+    x = op["input"]
+    _check_memory(x, op["size"], op["stride"], op["storage_offset"])
+    return op.called(
+        input=x.value, size=(op.size, *op["size"]), stride=(strides(x.value)[0], *op["stride"])
+    )
+
+
+def _check_memory(x, size, stride, start) -> None:
+    """What lies beyond an entry is another one's, or nobody's."""
+
+    def end(sizes, steps, start):
+        return start + sum((n - 1) * s for n, s in zip(sizes, steps, strict=True)) + 1
+
+    own = storage_offset(x)
+    first = own if start is None else start
+    last, own_end = end(size, stride, first), end(x.shape, strides(x), own)
+    if 0 not in size and (first < own or last > own_end):
+        raise Refused(
+            RuntimeError(
+                f"result = tensor.as_strided({list(size)}, {list(stride)}, {first}) can access memory outside of "
+                f"`tensor`. `result` can access some memory in range [{first}, {last}], but `tensor` can only access "
+                f"some memory in range [{own}, {own_end}]. This is not supported inside of vmap, please try to rewrite "
+                "the `as_strided` call as a sequence of PyTorch view operations"
+            )
+        )
 
 
 def _as_strided_scatter(op: Op):

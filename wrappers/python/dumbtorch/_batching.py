@@ -15,6 +15,13 @@ class EntryByEntry(BaseException):
     """What was done with a batch has no meaning for it: not an error of the program, which must not catch it."""
 
 
+class Refused(BaseException):
+    """The error that the call of the mapped function ends with: a call for each entry would be no better."""
+
+    def __init__(self, error: Exception):
+        self.error = error
+
+
 class _Running(threading.local):
     """The batches that functions of this thread are called with, outermost first."""
 
@@ -50,6 +57,13 @@ def storage(x) -> int:
     while is_batch(x):
         x = x.value
     return x.untyped_storage().data_ptr()
+
+
+def storage_offset(x) -> int:
+    """That of a tensor, or of the first entry of a batch."""
+    while is_batch(x):
+        x = x.value
+    return x.storage_offset()
 
 
 def strides(x) -> tuple:

@@ -63,7 +63,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size=N
 def _at_once(name: str, of_row, leaves: list, dims: list, size: int, out_dims, devices: set):
     """What one call gives with batches for the tensors of entries; None where it does not come to an end, or draws."""
     from ._batch import Batch
-    from ._batching import EntryByEntry, running
+    from ._batching import EntryByEntry, Refused, running
     from .random import all_generators
 
     generators = all_generators(devices)
@@ -75,6 +75,8 @@ def _at_once(name: str, of_row, leaves: list, dims: list, size: int, out_dims, d
                 for x, d in zip(leaves, dims)
             ]
             out = _Results(name, [of_row(row)], size).of_batch(out_dims, level)
+    except Refused as refused:
+        raise refused.error from None
     except (EntryByEntry, Exception):
         out = None
     if all(_ops.equal(g.get_state(), s) for g, s in zip(generators, states)):
