@@ -110,7 +110,9 @@ def test_table():
     assert len(lines) == 6 and lines[-1].startswith("Self CPU time total: ")
     totals = {a.key: a.cpu_time_total for a in prof.key_averages()}
     rows = prof.key_averages().table(sort_by="cpu_time_total").splitlines()[3:-2]
-    shown = [totals[row.split()[0]] for row in rows]  # ops that took the same time stand in any order
+    shown = [
+        totals[row.split()[0]] for row in rows
+    ]  # ops that took the same time stand in any order
     assert len(shown) == len(totals) and shown == pytest.approx(sorted(shown, reverse=True))
     with pytest.raises(
         ValueError, match="cannot sort by 'nothing': expected one of self_cpu_time_total"

@@ -25,15 +25,27 @@ from .known_memory import is_written
 from .known_saved import KEEPS, earlier_derivatives, is_kept_by_pytorch_alone, reported
 
 
-# A result in place that is computed apart, into a view, whose node PyTorch hides behind that of its base.
+# A result in place that is computed apart, or that PyTorch alone keeps, into a view, whose node PyTorch hides behind
+# that of its base.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    calls = r"\b(x\d+)\.(?:cumprod|index_reduce|scatter_reduce)_\("
-    written = c.named(" ".join(re.findall(calls, c.history)))
+    apart, theirs = "cumprod|index_reduce|scatter_reduce", "copysign|ldexp|pow|sgn"
+    calls = rf"\b(x\d+)\.(?:{apart}|{theirs})_\(|\b(?:elu|leaky_relu)_\((x\d+)"
+    written = c.named(str(re.findall(calls, c.history)))
     changed = any(names_changed(c.difference.theirs, x) for x in written)
     first = "; expected version 0" in c.difference.theirs  # that is an operand of before
     hidden = c.derives("torch::autograd::CopySlices")
     return changed and not first and hidden and c.only_theirs_raises(CHANGED)
+
+
+# The index of what was written into a view, whose node is hidden likewise.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    writes = re.findall(r".*(?:\] = |\bindex_put_\().*", c.history)
+    indices = [x for x in c.named(str(writes)) if x._version and not x.is_floating_point()]
+    changed = any(names_changed(c.difference.theirs, x) for x in indices)
+    hidden = c.derives("torch::autograd::CopySlices")
+    return changed and hidden and c.only_theirs_raises(CHANGED)
 
 
 # What was detached in place and is kept here alone, for a gradient with a graph.

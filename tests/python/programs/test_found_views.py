@@ -49,6 +49,35 @@ x4 = t.zeros(())
 x2[()] = x4
 x3.backward()
 """,
+    "what was multiplied by a power in place, in the view that a layer gives": """
+m1 = t.nn.Linear(1, 1)
+x2 = m1(t.ones(1, 1, 1))
+x2.ldexp_(t.tensor([0]))
+x3 = x2.polygamma_(0)
+x3.backward()
+""",
+    "the index of what was written into the view of a product, written": """
+x1 = t.tensor([[[0.0, 0.0]]], dtype=t.float64).requires_grad_()
+x2 = x1.matmul(t.tensor([[[0.0], [0.0]]], dtype=t.float64))
+x3 = t.tensor([0])
+x2[x3, 0::2] = t.tensor([0.0], dtype=t.float64)
+x3[:] = 0
+x2.backward(inputs=[x2])
+""",
+    "a view from before its base required a gradient, as the target of a loss": """
+x1 = t.tensor([[0.0]])
+x2 = x1.unfold(0, 0, 1)
+x1.requires_grad = True
+x3 = t.nn.functional.soft_margin_loss(x2, x2)
+""",
+    "a hook of the view that a product gives, which was written": """
+x1 = t.tensor([[0.5]])
+x2 = t.tensor([[0.0]], requires_grad=True)
+x3 = t.linalg.multi_dot([x2, x1])
+h4 = x3.register_hook(lambda g: g + 1)
+x3[()] = 0.0
+x3.backward()
+""",
 }
 
 
