@@ -20,7 +20,7 @@ PROGRAM = """
 import sys, dumbtorch as torch
 net = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
 net(torch.ones(3, 2)).sum().backward()
-print(torch.__version__, net[0].weight.grad.shape, torch.__file__)
+print(torch.version.release, net[0].weight.grad.shape, torch.__file__)
 """
 
 

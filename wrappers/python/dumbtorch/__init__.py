@@ -59,7 +59,7 @@ globals().update(_copies.FUNCTIONS)
 globals().update(_typed_tensors.TYPES["cpu"])
 globals().update((t.__name__, t) for t in _storage_types.values())
 
-from . import amp, autograd, nn, random, storage, version  # noqa: E402
+from . import amp, autograd, nn, random, storage, torch_version, version  # noqa: E402
 from ._by_position import (  # noqa: E402
     adaptive_max_pool1d,
     affine_grid_generator,
@@ -205,7 +205,7 @@ def __getattr__(name: str):
     return random.default_generator() if name == "default_generator" else _late_name(name)
 
 
-__version__ = version.__version__
+__version__ = torch_version.__version__
 
 float = float32
 double = float64
