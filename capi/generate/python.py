@@ -108,8 +108,18 @@ def enums(plan: Plan) -> str:
     lines += [
         "# Bytes, category, code of the struct module, PyTorch's word, C++'s.",
         f"DTYPE_TRAITS = {rows}",
+        "# What errors call a function that has another name in C.",
+        f"FUNCTIONS = {_said_names(plan)}",
     ]
     return "\n".join(lines).replace("'", '"') + "\n"
+
+
+def _said_names(plan: Plan) -> dict[str, str]:
+    said = {}
+    for c in plan.calls:
+        place = "linalg." if "linalg" in c.namespaces else ""
+        said[c.function.name] = place + _python_name(c)
+    return {name: python for name, python in said.items() if name != python}
 
 
 def module(plan: Plan) -> str:

@@ -362,3 +362,18 @@ def test_sentences_of_settings(call, refusals):
 
 def optimizer(t):
     return t.optim.SGD([t.nn.Parameter(t.ones(1))], 0.1)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda x: x.max(5), "max: Dimension"),
+        (lambda x: dt.nn.functional.unfold(x[0], 2), "unfold: Expected"),
+        (lambda x: x.backward(), "backward: element 0"),
+        (lambda x: dt.linalg.svd(x[0]), "linalg.svd: The input"),
+    ],
+)
+def test_a_function_is_named_as_in_python(call, name):
+    with pytest.raises((IndexError, RuntimeError)) as error:
+        call(dt.tensor(X))
+    assert str(error.value).startswith(name) and str(error.value).count(name.split(":")[0]) == 1

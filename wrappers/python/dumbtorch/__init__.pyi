@@ -49,6 +49,7 @@ from . import autograd as autograd
 from . import nn as nn
 from . import random as random
 from . import storage as storage
+from . import torch_version as torch_version
 from . import version as version
 from ._by_position import adaptive_max_pool1d as adaptive_max_pool1d
 from ._by_position import affine_grid_generator as affine_grid_generator

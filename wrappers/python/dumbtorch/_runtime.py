@@ -90,7 +90,12 @@ _EXCEPTIONS = {
 
 
 def make_error(code: int, message: str) -> BaseException:
-    """The exception for a call that has failed."""
+    """The exception for a call that has failed. The message begins with the function's name in C: Python's takes its
+    place, once."""
+    name, found, sentence = message.partition(": ")
+    if found:
+        name = _enums.FUNCTIONS.get(name, name)
+        message = sentence if sentence.startswith(name) else f"{name}: {sentence}"
     kind = _EXCEPTIONS.get(_STATUS.get(code), RuntimeError)
     return (AcceleratorError if kind is RuntimeError and "CUDA error" in message else kind)(message)
 
