@@ -22,6 +22,8 @@ from .python_names import (
     may_give_back,
     numpy_named,
     safe,
+    said_name,
+    said_names,
     shown_arguments,
     shown_in,
     variadic,
@@ -109,17 +111,9 @@ def enums(plan: Plan) -> str:
         "# Bytes, category, code of the struct module, PyTorch's word, C++'s.",
         f"DTYPE_TRAITS = {rows}",
         "# What errors call a function that has another name in C.",
-        f"FUNCTIONS = {_said_names(plan)}",
+        f"FUNCTIONS = {said_names(plan)}",
     ]
     return "\n".join(lines).replace("'", '"') + "\n"
-
-
-def _said_names(plan: Plan) -> dict[str, str]:
-    said = {}
-    for c in plan.calls:
-        place = "linalg." if "linalg" in c.namespaces else ""
-        said[c.function.name] = place + _python_name(c)
-    return {name: python for name, python in said.items() if name != python}
 
 
 def module(plan: Plan) -> str:
@@ -232,7 +226,7 @@ def function(c: Call, method: bool = False) -> str:
     lines.append(f"{INDENT}except BAD_ARGUMENTS as error:")
     many = variadic(f)
     given = [f"given_sizes(args, {a.name})" if a is many else safe(a.name) for a in c.arguments]
-    values = ", ".join([f'"{_python_name(c)}"', f'"{_kinds(c)}"', *given])
+    values = ", ".join([f'"{said_name(c)}"', f'"{_kinds(c)}"', *given])
     if f.name in _NUMBER_FIRST:
         lines += [INDENT * 2 + line for line in _number_first(f)]
     lines.append(
@@ -281,10 +275,6 @@ def functional(c: Call) -> str:
     lines = [f"def {functional_name(f)}({', '.join(signature(c, False))}, inplace=False):"]
     lines += [f'{INDENT}"""{f.doc}"""']
     return "\n".join([*lines, f"{INDENT}return ({twin} if inplace else {name})({given})"])
-
-
-def _python_name(c: Call) -> str:
-    return c.free if c.namespaces else c.member
 
 
 def _kinds(c: Call) -> str:

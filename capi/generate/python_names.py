@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 
 from .model import Argument, Function
-from .plan import Call, Class
+from .plan import Call, Class, Plan
 
 
 def is_object(c: Class) -> bool:
@@ -15,6 +15,20 @@ def is_object(c: Class) -> bool:
 
 def safe(name: str) -> str:
     return name + "_" if keyword.iskeyword(name) else name
+
+
+def said_name(c: Call) -> str:
+    """What errors call it."""
+    return c.free if c.namespaces else c.member
+
+
+def said_names(plan: Plan) -> dict[str, str]:
+    """What they call each function that has another name in C."""
+    said = {}
+    for c in plan.calls:
+        place = "linalg." if "linalg" in c.namespaces else ""
+        said[c.function.name] = place + said_name(c)
+    return {name: python for name, python in said.items() if name != python}
 
 
 def shown_arguments(c: Call) -> tuple[Argument, ...]:
