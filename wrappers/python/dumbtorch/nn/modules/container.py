@@ -227,7 +227,8 @@ class ModuleList(_Indexed):
 
     def __init__(self, modules=None):
         super().__init__()
-        self.extend(() if modules is None else modules)
+        if modules is not None:  # a subclass may add to what extend does
+            self.extend(modules)
 
     def extend(self, modules):
         """Adds modules at the end."""
@@ -285,7 +286,8 @@ class ParameterList(_Indexed):
     def __init__(self, values=None):
         super().__init__()
         self._names = {}
-        self.extend(() if values is None else values)
+        if values is not None:  # a subclass may add to what extend does
+            self.extend(values)
 
     @property
     def _members(self) -> _Entries:
@@ -376,7 +378,8 @@ class ModuleDict(_Named):
 
     def __init__(self, modules=None):
         super().__init__()
-        self.update(() if modules is None else modules)
+        if modules is not None:  # a subclass may add to what update does
+            self.update(modules)
 
 
 class ParameterDict(_Named):
@@ -385,7 +388,8 @@ class ParameterDict(_Named):
     def __init__(self, parameters=None):
         super().__init__()
         self._names = {}
-        self.update(() if parameters is None else parameters)
+        if parameters is not None:  # a subclass may add to what update does
+            self.update(parameters)
 
     @property
     def _members(self) -> _Entries:
