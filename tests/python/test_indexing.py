@@ -2,6 +2,7 @@
 
 import collections
 import math
+import warnings
 
 import dumbtorch as dt
 import numpy as np
@@ -151,7 +152,8 @@ def test_numpy_indices():
         (2, IndexError, "index 2 is out of bounds for dimension 0 with size 2"),
         ((0, 0, 0, 0), IndexError, "too many indices for tensor of dimension 3"),
         (slice(None, None, -1), ValueError, "step must be greater than zero"),
-        ("a", TypeError, "only integers, slices"),
+        ("a", TypeError, "invalid data type 'str'"),
+        (1.5, IndexError, "only integers, slices"),
         ([0, 2], IndexError, "out of (bounds|range)"),
     ],
 )
@@ -251,12 +253,6 @@ def test_adding_truth_values(both, same):
     same(*both(run))
 
 
-def test_a_list_of_tensors_is_one_index(torch):
-    a, b = [0, 1], [1, 0]
-    ours = dt.arange(6).view(2, 3)[[dt.tensor(a), dt.tensor(b)]]
-    assert ours.tolist() == torch.arange(6).view(2, 3)[torch.tensor([a, b])].tolist()
-
-
 @pytest.mark.parametrize("wrong", [-1, 5, 2**62, 2**63 - 1, -(2**63)])
 @pytest.mark.parametrize("place", [0, 255, 256, 700, 999])
 @pytest.mark.parametrize("turned", [False, True])
@@ -276,16 +272,79 @@ def test_a_wrong_index_anywhere_writes_nothing(turned, place, wrong):
     assert not y.any()
 
 
-def test_lists_of_empty_lists():
-    """They are indices that choose nothing, as in NumPy."""
-    x = dt.arange(6).reshape(2, 3)
-    for index in ([[]], [[], []], [[[]]], ([[]], 0), ([[]], [[]]), [()]):
-        where = np.array(index[0] if isinstance(index, tuple) else index, dtype=np.int64)
-        rest = index[1:] if isinstance(index, tuple) else ()
-        expected = x.numpy()[(where, *(np.array(r, dtype=np.int64) for r in rest))]
-        assert x[index].shape == expected.shape, index
-        x[index] = 7
-    assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+class Row:
+    """A sequence that is no list."""
+
+    def __init__(self, *values):
+        self.values = values
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, i):
+        return self.values[i]
+
+
+LISTS = [
+    lambda t: [[0, 1], [2, 1]],
+    lambda t: [[0, 1]],
+    lambda t: [[[0, 1], [2, 2]]],
+    lambda t: [[0, 1], [1, 2], [2, 3]],
+    lambda t: [(0, 1), (2, 1)],
+    lambda t: [t.tensor([0, 1]), t.tensor([2, 1])],
+    lambda t: [t.tensor(1), t.tensor(2)],
+    lambda t: [np.array([0, 1]), np.array([2, 1])],
+    lambda t: [0, [1, 2]],
+    lambda t: [0, t.tensor([1, 2])],
+    lambda t: [True, [0, 1]],
+    lambda t: [[True, False, True]],
+    lambda t: [slice(0, 2), slice(1, 3)],
+    lambda t: [slice(0, 2), [2, 1]],
+    lambda t: [None, 0],
+    lambda t: [..., 0],
+    lambda t: [range(2), range(2)],
+    lambda t: [[0], [1], [2], [3]],
+    lambda t: [[0, 1]] * 31,
+    lambda t: [[0, 1]] * 32,
+    lambda t: [0, 1],
+    lambda t: [True, False, True],
+    lambda t: np.array([[0, 1], [2, 1]]),
+    lambda t: ([[0, 1], [2, 1]],),
+    lambda t: (0, [[0, 1], [2, 1]]),
+    lambda t: range(2),
+    lambda t: Row(0, 1),
+    lambda t: Row([0, 1], [2, 1]),
+    lambda t: [Row(0, 1), Row(2, 1)],
+    lambda t: [],
+    lambda t: [[]],
+    lambda t: [[], []],
+    lambda t: [[[]]],
+    lambda t: ([[]], 0),
+    lambda t: ([[]], [[]]),
+    lambda t: [()],
+    lambda t: "ab",
+    lambda t: ["a"],
+    lambda t: [1.5, [0]],
+    lambda t: [{1: 2}],
+]
+
+
+@pytest.mark.parametrize("make", LISTS)
+def test_a_list_of_more_than_numbers_is_a_tuple(make, torch):
+    assert read_and_written(dt, make) == read_and_written(torch, make)
+
+
+def read_and_written(t, make):
+    x = t.arange(36).reshape(3, 3, 4)
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        try:
+            read = x[make(t)]
+            x[make(t)] = -1
+        except (IndexError, TypeError, RuntimeError) as error:
+            return type(error), str(error).split(": ")[-1].split(" (got")[0], len(given)
+    said = [(str(w.message).partition(" (Trig")[0], w.filename) for w in given]
+    return read.tolist(), read.shape, x.tolist(), said
 
 
 WRITES = (

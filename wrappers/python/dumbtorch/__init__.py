@@ -179,8 +179,8 @@ from .storage import TypedStorage, UntypedStorage, is_storage  # noqa: E402
 
 _late_name, __dir__ = _late.names(
     __name__,
-    """_C _VF __config__ __future__ _utils accelerator backends compiler cpu cuda distributed distributions func
-    functional hub jit library linalg masked models multiprocessing onnx optim overrides profiler quasirandom
+    """_C _VF __config__ __future__ _utils accelerator backends compiler cpu cuda distributed distributions fft
+    func functional hub jit library linalg masked models multiprocessing onnx optim overrides profiler quasirandom
     return_types safetensors serialization signal sparse special testing types utils""",
     {
         "_histogramdd": "histogramdd",

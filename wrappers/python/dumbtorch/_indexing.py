@@ -15,10 +15,28 @@ from ._warning import warn_each
 
 
 def _is_tuple(index) -> bool:
-    """Whether it is a list of parts, as PyTorch takes those that hold more than numbers."""
-    return index.__class__ is list and any(
-        i is None or i is Ellipsis or isinstance(i, slice) for i in index
+    """Whether it is a list of parts: a short list in which there is more than numbers, as NumPy had it once."""
+    numpy = sys.modules.get("numpy")
+    if isinstance(index, TensorBase) or (numpy is not None and isinstance(index, numpy.ndarray)):
+        return False
+    if not _is_sequence(index) or len(index) >= 32 or not any(map(_is_part, index)):
+        return False
+    warn_each(
+        "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; "
+        "use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
+        "x[torch.tensor(seq)], which will result either in an error or a different result",
+        stacklevel=5,
     )
+    return True
+
+
+def _is_part(i) -> bool:
+    return i is None or i is Ellipsis or isinstance(i, (slice, TensorBase)) or _is_sequence(i)
+
+
+def _is_sequence(i) -> bool:
+    kind = type(i)
+    return hasattr(kind, "__getitem__") and hasattr(kind, "__len__") and not isinstance(i, dict)
 
 
 def get(x, index):
@@ -170,8 +188,8 @@ def _item(i):
             return i
         number = i.item()  # one index, or one truth value
         return number != 0 if i.dtype is uint8 else number
-    if isinstance(i, (list, tuple, range)):
-        return _from_list(i)
+    if isinstance(i, str):
+        raise TypeError("new(): invalid data type 'str'")
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(i, (numpy.ndarray, numpy.bool_)):
         from ._creation import as_tensor
@@ -179,8 +197,9 @@ def _item(i):
         return _item(as_tensor(i)) if i.ndim else i.item()
     if hasattr(i, "__index__"):
         return i.__index__()
-    error = TypeError if isinstance(i, (str, bytes)) else IndexError
-    raise error(
+    if _is_sequence(i):
+        return _from_list(i)
+    raise IndexError(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
         f"indices (got {type(i).__name__})"
     )

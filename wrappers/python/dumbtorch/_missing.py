@@ -14,7 +14,7 @@ _REASONS = {
     "there are no complex numbers, which the eigenvalues of a matrix that is not symmetric are; eigh and eigvalsh find "
     "those of a symmetric one": "eig eigvals",
     "there are no complex numbers": """
-        cdouble cfloat chalf complex complex32 complex64 complex128 fft istft polar view_as_complex
+        cdouble cfloat chalf complex complex32 complex64 complex128 istft polar view_as_complex
         view_as_complex_copy view_as_real view_as_real_copy ComplexDoubleStorage ComplexFloatStorage""",
     "there are no sparse tensors": """
         ccol_indices coalesce col_indices crow_indices hspmm indices row_indices smm sparse_bsc sparse_bsr

@@ -32,8 +32,12 @@ class _SecondName(MetaPathFinder, Loader):
         return ModuleSpec(fullname, self, is_package=is_package)
 
     def create_module(self, spec: ModuleSpec):
-        module = import_module(_OURS + spec.name.removeprefix("torch"))
+        name = _OURS + spec.name.removeprefix("torch")
+        module = import_module(name)
         spec.loader_state = module.__spec__
+        for inner in [other for other in sys.modules if other.startswith(name + ".")]:
+            # Also those that have no file, which are there without being looked for.
+            sys.modules.setdefault("torch" + inner.removeprefix(_OURS), sys.modules[inner])
         return module
 
     def exec_module(self, module) -> None:
@@ -42,8 +46,6 @@ class _SecondName(MetaPathFinder, Loader):
 
 
 def _spec_of(name: str) -> ModuleSpec | None:
-    if name in sys.modules:
-        return sys.modules[name].__spec__ or ModuleSpec(name, None)
     try:
         return find_spec(name)
     except ModuleNotFoundError:  # what it would be in is no package

@@ -44,6 +44,23 @@ def init_process_group(*arguments, **settings):
     )
 
 
+class ZeroRedundancyOptimizer:
+    """An optimizer whose state lies in parts on several processes: there is none."""
+
+    def __init__(self, *arguments, **settings):
+        raise NotImplementedError(
+            "distributed.optim.ZeroRedundancyOptimizer: processes do not work together; the optimizer that it would "
+            "wrap does the same in one"
+        )
+
+
+class DTensor:
+    """A tensor whose parts lie on several processes: there is none."""
+
+    def __init__(self, *arguments, **settings):
+        raise NotImplementedError("distributed.tensor.DTensor: processes do not work together")
+
+
 def _needs_group(name: str):
     def refuse(*arguments, **settings):
         raise ValueError(
@@ -63,7 +80,8 @@ _OF_A_GROUP = [
 globals().update({name: _needs_group(name) for name in _OF_A_GROUP})
 
 __all__ = [
-    "ProcessGroup", "ReduceOp", "group", "init_process_group", "is_available", "is_gloo_available", "is_initialized",
+    "DTensor", "ProcessGroup", "ReduceOp", "ZeroRedundancyOptimizer", "group", "init_process_group", "is_available",
+    "is_gloo_available", "is_initialized",
     "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", *_OF_A_GROUP,
 ]  # fmt: skip
 
@@ -74,3 +92,7 @@ _nn.__all__ = [
     "scatter",
 ]  # fmt: skip
 add_place(_nn, "functional").__all__ = _nn.__all__
+
+# Libraries import these to ask what they were given.
+add_place(sys.modules[__name__], "optim").__all__ = ["ZeroRedundancyOptimizer"]
+add_place(sys.modules[__name__], "tensor").__all__ = ["DTensor"]

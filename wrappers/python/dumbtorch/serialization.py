@@ -13,6 +13,7 @@ import functools
 import io
 import os
 import stat
+from collections.abc import Callable
 
 from . import _missing, _ops, safetensors
 from ._creation import frombuffer
@@ -26,6 +27,9 @@ __getattr__ = _missing.getattr_of(__name__)
 _MAGIC = 0x1950A86A20F9469CFC6C  # files before PyTorch 1.6 begin with it
 _LEGACY_PROTOCOL = 1001
 _PATHS = (str, bytes, os.PathLike)
+MAP_LOCATION = (
+    Callable[[TypedStorage, str], TypedStorage] | device | str | dict[str, str] | None
+)  # load's
 
 
 class SourceChangeWarning(Warning):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .. import _graph, _ops
 from .._tensor import forget_grads
@@ -16,6 +16,9 @@ from .._type_info import typename
 from .._types import bfloat16, float16, float32, float64
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..utils.hooks import Hooks, RemovableHandle, add_hook
+
+# What an optimizer takes first.
+ParamsT = Iterable[TensorBase] | Iterable[dict[str, Any]] | Iterable[tuple[str, TensorBase]]
 
 
 class Row(NamedTuple):
