@@ -184,3 +184,23 @@ def test_members_by_the_names_of_pytorchs_own_methods(both):
 
     mine, theirs = both(run)
     assert mine == theirs
+
+
+@pytest.mark.parametrize("kind", ["ModuleList", "ModuleDict", "ParameterList", "ParameterDict"])
+def test_an_empty_container_calls_no_method_of_a_subclass(kind, torch):
+    def calls(t):
+        seen = []
+
+        class Mine(getattr(t.nn, kind)):
+            def extend(self, *given):
+                seen.append("extend")
+                return super().extend(*given)
+
+            def update(self, *given):
+                seen.append("update")
+                return super().update(*given)
+
+        Mine()
+        return seen
+
+    assert calls(dt) == calls(torch) == []

@@ -97,4 +97,19 @@ def test_registration():
     with pytest.warns(RuntimeWarning, match=r"Ambiguous kl_divergence\(Mine, Mine\)"):
         assert D.kl_divergence(mine, mine) == "mine"
     with pytest.raises(TypeError, match="Expected type_p to be a Distribution subclass"):
-        D.register_kl(int, D.Normal)
+        D.register_kl(5, D.Normal)
+
+
+def test_a_kind_that_is_none_of_ours():
+    """Libraries have distributions with a base of their own."""
+
+    class Foreign:
+        pass
+
+    D = dt.distributions
+
+    @D.register_kl(Foreign, D.Normal)
+    def _foreign(p, q):
+        return "foreign"
+
+    assert D.kl_divergence(Foreign(), D.Normal(0.0, 1.0)) == "foreign"

@@ -149,6 +149,17 @@ class Optimizer:
         for group in self.param_groups if hasattr(own, "_row") else ():
             group.update(_usual_settings(own) | group)
 
+    # Optimizers of others call these, which PyTorch's have in their base.
+    profile_hook_step = staticmethod(_with_hooks)
+
+    def _patch_step_function(self) -> None:
+        """Hooks are around every step() from the class statement on."""
+
+    def _cuda_graph_capture_health_check(self) -> None:
+        """What must not be captured says so itself."""
+
+    _accelerator_graph_capture_health_check = _cuda_graph_capture_health_check
+
     def add_param_group(self, param_group: dict) -> None:
         """Adds parameters with settings of their own; what is not set comes from the defaults."""
         if not isinstance(param_group, dict):
