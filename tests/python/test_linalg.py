@@ -68,6 +68,7 @@ linalg.matrix_rank(ones(0, 2, dtype=int64))
 linalg.matrix_rank(ones(2, 2, dtype=float16), atol=1.0)
 linalg.lstsq(ones(3), ones(3))
 linalg.lstsq(ones(5, 3), ones(4))
+linalg.lstsq(ones(1, 5, 3), ones(4, 5))
 linalg.lstsq(ones(5, 3), ones(5), driver='x')
 linalg.lstsq(ones(5, 3), ones(5, dtype=float64))
 linalg.lstsq(tensor([[1., 0], [0, 0], [0, 0]]), ones(3, 1), driver='gels')
@@ -122,6 +123,29 @@ def test_refused(text):
     (kinds, ours), (expected_kinds, theirs) = outcome(dt, text), outcome(torch, text)
     assert kinds == expected_kinds
     assert ours.endswith(theirs)
+
+
+@pytest.mark.parametrize("driver", ["gels", "gelsy", "gelsd", "gelss"])
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ((1, 3, 3), (2, 3, 3)),
+        ((1, 5, 3), (4, 5, 2)),
+        ((2, 1, 3, 5), (2, 4, 3, 1)),
+        ((3, 5, 3), (1, 5, 2)),
+    ],
+)
+def test_ranks_and_singular_values_are_the_matrices(a, b, driver, torch):
+    def parts(t):
+        of = [
+            t.arange(float(np.prod(s)), dtype=t.float64).square().mul(0.37).sin().reshape(s)
+            for s in (a, b)
+        ]
+        return [x.numpy() for x in t.linalg.lstsq(*of, driver=driver)]
+
+    for ours, theirs in zip(parts(dt), parts(torch), strict=True):
+        assert ours.shape == theirs.shape
+        np.testing.assert_allclose(ours, theirs, 1e-9, 1e-9)
 
 
 def test_refused_before_sizes_are_read():

@@ -17,6 +17,10 @@ Dims sizes_of(Dims batch, std::initializer_list<int64_t> sizes) {
   return batch;
 }
 
+bool are_vectors(const Tensor& A, const Tensor& B) {
+  return B.ndim() == 1 || (A.ndim() - 1 == B.ndim() && B.sizes() == batch_of(A, 1));
+}
+
 namespace {
 
 Dims joined_sizes(const Tensor& x, int dims) {

@@ -15,6 +15,8 @@ namespace dt {
 // The sizes of x without the last `dims` ones; and sizes with others behind them.
 Dims batch_of(const Tensor& x, int dims = 2);
 Dims sizes_of(Dims batch, std::initializer_list<int64_t> sizes);
+// Whether right sides B of systems with the matrices A are a vector, or a vector for each matrix.
+bool are_vectors(const Tensor& A, const Tensor& B);
 
 // x outside of the graph, its matrices (or, of one dimension each, its vectors) in a row.
 Tensor joined(const Tensor& x, int dims = 2);

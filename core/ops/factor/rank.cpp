@@ -133,7 +133,7 @@ bool check_lstsq(const Tensor& A, const Tensor& B, const std::string& driver) {
   DT_CHECK(missing == 0 || missing == 1, kRuntimeError,
            "torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and "
            "(input.dim() - other.dim()) <= 1");
-  const bool is_vector = missing == 1;
+  const bool is_vector = are_vectors(A, B);
   DT_CHECK(A.size(-2) == B.size(is_vector ? -1 : -2), kRuntimeError,
            "torch.linalg.lstsq: input.size(-2) should match other.size(", is_vector ? -1 : -2, ")");
   DT_CHECK(is_driver(driver), kRuntimeError,
@@ -226,13 +226,14 @@ struct LeastSquares {
 };
 
 // By QR on the CPU where all matrices are certain to have full rank: a GPU would have to wait for
-// the answer. Else by singular values, whatever the driver.
+// the answer. Else by singular values, whatever the driver. There may be fewer matrices than right
+// sides: ranks and singular values are the matrices'.
 LeastSquares least_squares(const Tensor& a, const Tensor& b, std::optional<double> rcond,
                            const std::string& driver) {
   const bool is_gels = driver == "gels";
   const double tolerance = is_gels ? 0 : tolerance_of(a, rcond, driver);
   if (a.device() == kCpu && a.numel() > 0 && (is_gels || driver == "gelsy")) {
-    const Triangle triangle(a, b);
+    const Triangle triangle(broadcast_matrices(a, batch_of(b)), b);
     if (triangle.has_full_rank(tolerance))
       return {triangle.solve(), full(batch_of(a), triangle.r.size(-1), kIndexDType), {}};
     if (is_gels) check_codes(triangle.codes(), Failed::kLeastSquares, "torch.linalg.lstsq");
@@ -260,7 +261,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& A, const T
   LeastSquares y;
   {
     const GradMode no_grad(false);
-    y = least_squares(a.detach(), b.detach(), rcond, name);
+    y = least_squares(A.detach(), b.detach(), rcond, name);
     y.x = in_long_columns(y.x, m);
   }
   record_lstsq(y.x, a, b);

@@ -34,11 +34,6 @@ Tensor matrix_gradient(const Tensor& x, const Tensor& g_b, bool left) {
   return neg(left ? matmul(g_b, turned(x)) : matmul(turned(x), g_b));
 }
 
-// B is a vector, or a batch of them.
-bool are_vectors(const Tensor& A, const Tensor& B) {
-  return B.ndim() == 1 || (A.ndim() - 1 == B.ndim() && B.sizes() == batch_of(A, 1));
-}
-
 // The factors of a square matrix or, for systems from the right, of its transpose.
 struct Factored {
   Tensor lu, pivots, info;

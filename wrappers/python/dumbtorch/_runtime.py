@@ -95,7 +95,8 @@ def make_error(code: int, message: str) -> BaseException:
     name, found, sentence = message.partition(": ")
     if found:
         name = _enums.FUNCTIONS.get(name, name)
-        message = sentence if sentence.startswith(name) else f"{name}: {sentence}"
+        is_named = sentence.removeprefix("torch.").startswith(name)
+        message = sentence if is_named else f"{name}: {sentence}"
     kind = _EXCEPTIONS.get(_STATUS.get(code), RuntimeError)
     return (AcceleratorError if kind is RuntimeError and "CUDA error" in message else kind)(message)
 
