@@ -75,6 +75,17 @@ def _(c: Case) -> bool:
     return huge and divided and all_that_differ(c, lambda _, theirs: theirs == 0)
 
 
+# Of tiny elements, whose norm PyTorch takes for 0, where it has no slope.
+@documented("**`norm`** adds squares")
+def _(c: Case) -> bool:
+    tiny = any(((x != 0) & (x.abs() < 1e-18)).any() for x in c.floats if x.dtype is torch.float32)
+    return (
+        tiny
+        and c.derives("LinalgVectorNorm", "NormBackward", "Dist", "Cdist", "Pdist")
+        and all_that_differ(c, lambda ours, theirs: ours.isfinite() & (theirs == 0))
+    )
+
+
 # Powers that PyTorch divides by one another vanish or overflow; here they are those of elements in units of the norm.
 @documented("**`norm`** adds squares")
 def _(c: Case) -> bool:

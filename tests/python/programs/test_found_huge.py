@@ -168,6 +168,11 @@ x4, = t.autograd.grad(x3.square().sum(), x2, create_graph=True)
 x5 = x4 ** x1
 x5.sum().backward()
 """,
+    "the norm of a tiny element, whose square vanishes": """
+x1 = t.tensor([[0.0, 1e-30]], requires_grad=True)
+x2 = t.linalg.matrix_norm(x1).clone()
+x2.backward()
+""",
 }
 
 
