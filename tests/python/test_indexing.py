@@ -272,6 +272,17 @@ def test_a_wrong_index_anywhere_writes_nothing(turned, place, wrong):
     assert not y.any()
 
 
+@pytest.mark.parametrize("index", [0, 3, -1, slice(None), (0, 0), [0]])
+@pytest.mark.parametrize("write", [False, True])
+def test_parts_of_a_number(index, write, refusals):
+    def work(t):
+        x = t.tensor(1.0)
+        return x.__setitem__(index, 2) if write else x[index]
+
+    ours, theirs = refusals(work, IndexError)
+    assert ours == theirs
+
+
 class Row:
     """A sequence that is no list."""
 

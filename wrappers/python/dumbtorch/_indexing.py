@@ -107,6 +107,8 @@ def _select(x, dim: int, index: int, position: int):
 
 def _why_not(shape, dim: int, index: int, position: int) -> str:
     """What is wrong with an index that select refused. PyTorch counts positions, not dimensions."""
+    if not shape and index != 0:
+        return f"index {index} is out of bounds for dimension 0 with size 0"
     if not shape:
         return (
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
@@ -116,6 +118,15 @@ def _why_not(shape, dim: int, index: int, position: int) -> str:
     if dim >= len(shape):
         return f"too many indices for tensor of dimension {len(shape)}"
     return f"index {index} is out of bounds for dimension {position} with size {shape[dim]}"
+
+
+def _too_many(shape, items: list) -> str:
+    """What is wrong with parts that stand for more dimensions than there are."""
+    if not shape and len(items) == 1 and isinstance(items[0], slice):
+        return "slice() cannot be applied to a 0-dim tensor."
+    if not shape and len(items) == 1 and isinstance(items[0], int):
+        return _why_not(shape, 0, items[0], 0)
+    return f"too many indices for tensor of dimension {len(shape)}"
 
 
 def _apply(x, index):
@@ -134,7 +145,7 @@ def _apply(x, index):
         items.append(item)
         used += dims
     if used > ndim:
-        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+        raise IndexError(_too_many(x.shape, items))
     view, dim, indices = x, 0, []
     for position, item in enumerate(items):
         if isinstance(item, slice):
