@@ -114,7 +114,7 @@ def status(place: str, members: dict[str, str | None]) -> Status:
     space, out = place_of(place), Status([], {}, [])
     for name, parameters in sorted(members.items()):
         x = getattr(space, name, None) if space is not None else None
-        if x is None and not hasattr(space, name):
+        if (x is None and not hasattr(space, name)) or is_refused(x):
             out.absent.append(name)
             continue
         lack = NOTES.get(f"{place}.{name}") or lacking(x, parameters)
@@ -123,6 +123,12 @@ def status(place: str, members: dict[str, str | None]) -> Status:
         else:
             out.here.append(name)
     return out
+
+
+def is_refused(x) -> bool:
+    """Whether it is a dtype or a layout that programs can compare with, and that no tensor has."""
+    types = import_module("dumbtorch._types")
+    return x in types.ABSENT_LAYOUTS.values() or isinstance(x, types.AbsentDtype)
 
 
 def place_of(place: str):

@@ -2,6 +2,7 @@
 
 import copy
 import importlib
+import pickle
 import sys
 import warnings
 
@@ -234,7 +235,17 @@ REFUSED = {
     "t.linalg.ldl_factor(t.zeros(3, 3))": "the diagonal element 1 of D is zero",
     "t.linalg.eig(t.ones(2, 2))": "there are no complex numbers, which the eigenvalues",
     "t.linalg.eigvals(t.ones(2, 2))": "eigh and eigvalsh",
-    "t.complex64": "there are no complex numbers",
+    "t.zeros(2, dtype=t.complex64)": "torch.complex64: there are no complex numbers",
+    "t.ones(2).to(t.cdouble)": "torch.complex128: there are no complex numbers",
+    "t.tensor([1], dtype=t.uint16)": "torch.uint16: there is no such dtype",
+    "t.ones(2).view(t.uint32)": "torch.uint32: there is no such dtype",
+    "t.ones(2).type(t.float8_e5m2)": "torch.float8_e5m2: there is no such dtype",
+    "t.nn.Linear(1, 1, dtype=t.complex64)": "torch.complex64: there are no complex numbers",
+    "t.set_default_dtype(t.complex64)": "there are no complex numbers",
+    "t.promote_types(t.float32, t.complex64)": "there are no complex numbers",
+    "t.finfo(t.complex64)": "there are no complex numbers",
+    "t.ones(2).sum(dtype=t.complex64)": "there are no complex numbers",
+    "t.zeros(2, layout=t.sparse_coo)": "torch.sparse_coo: all tensors are strided",
     "t.ones(2).to_sparse()": "there are no sparse tensors",
     "t.quantize_per_tensor(t.ones(2), 0.1, 0, t.quint8)": "there are no quantized tensors",
     "t.ones(2).hash_tensor()": "there is no uint64",
@@ -549,3 +560,19 @@ def test_old_name_of_segment_reduce(both, same):
         return t._segment_reduce(t.arange(4.0), "max", lengths=t.tensor([1, 3]), unsafe=False)
 
     same(*both(run))
+
+
+def test_dtypes_and_layouts_to_compare_with(torch):
+    """Programs ask whether a tensor has one of these: none has."""
+    names = "complex32 complex64 complex128 chalf cfloat cdouble uint16 uint32 uint64 float8_e4m3fn float8_e5m2".split()
+    for name in names:
+        ours, theirs = getattr(dt, name), getattr(torch, name)
+        assert isinstance(ours, dt.dtype) and repr(ours) == repr(theirs)
+        assert ours == ours and ours != dt.float32 and dt.ones(1).dtype != ours
+        for trait in ("is_complex", "is_floating_point", "is_signed", "itemsize"):
+            assert getattr(ours, trait) == getattr(theirs, trait), (name, trait)
+        assert pickle.loads(pickle.dumps(ours)) is ours
+    for name in "sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc".split():
+        ours = getattr(dt, name)
+        assert isinstance(ours, dt.layout) and repr(ours) == repr(getattr(torch, name))
+        assert dt.ones(1).layout != ours and pickle.loads(pickle.dumps(ours)) is ours

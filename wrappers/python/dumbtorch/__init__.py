@@ -214,6 +214,9 @@ short = int16
 long = int64
 int = int32
 bool = _types.bool_
+globals().update(_types.ABSENT_DTYPES)
+globals().update(_types.ABSENT_LAYOUTS)
+chalf, cfloat, cdouble = (_types.ABSENT_DTYPES[f"complex{bits}"] for bits in (32, 64, 128))
 
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None

@@ -14,24 +14,20 @@ _REASONS = {
     "there are no complex numbers, which the eigenvalues of a matrix that is not symmetric are; eigh and eigvalsh find "
     "those of a symmetric one": "eig eigvals",
     "there are no complex numbers": """
-        cdouble cfloat chalf complex complex32 complex64 complex128 istft polar view_as_complex
+        cdouble cfloat chalf complex istft polar view_as_complex
         view_as_complex_copy view_as_real view_as_real_copy ComplexDoubleStorage ComplexFloatStorage""",
     "there are no sparse tensors": """
-        ccol_indices coalesce col_indices crow_indices hspmm indices row_indices smm sparse_bsc sparse_bsr
-        sparse_compressed_tensor sparse_coo sparse_csc sparse_csr sparse_bsc_tensor sparse_bsr_tensor
-        sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor sparse_mask sparse_resize_ sparse_resize_and_clear_
-        sspaddmm to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values
-        col_indices_copy crow_indices_copy indices_copy values_copy""",
+        ccol_indices coalesce col_indices crow_indices hspmm indices row_indices smm sparse_bsc_tensor
+        sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor sparse_mask
+        sparse_resize_ sparse_resize_and_clear_ sspaddmm to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo
+        to_sparse_csc to_sparse_csr values col_indices_copy crow_indices_copy indices_copy values_copy""",
     "there are no quantized tensors": """
         ao dequantize int_repr q_per_channel_axis
         q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qint8 qint32 qscheme quantization
         quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic quint2x4 quint4x2 quint8
         QInt32Storage QInt8Storage QUInt2x4Storage QUInt4x2Storage QUInt8Storage""",
     "tensors carry no masks; the functions take one": "MaskedTensor as_masked_tensor is_masked_tensor masked_tensor",
-    "there are no nested tensors": "jagged nested to_padded_tensor",
-    "there is no such dtype": """
-        float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu uint16 uint32
-        uint64""",
+    "there are no nested tensors": "nested to_padded_tensor",
     "there is no uint64, which its result has": "hash_tensor",
     "it is removed, linalg.eigh is there": "symeig",
     "it is removed, torch.linalg has one, with other arguments": "lstsq matrix_rank solve",

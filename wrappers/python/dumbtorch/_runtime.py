@@ -28,7 +28,7 @@ from ._tensor_type import (
     wrap,
     wrap_or,
 )
-from ._types import device, layout
+from ._types import device, layout, strided
 
 NULL = ffi.NULL
 ffi_new = ffi.new
@@ -242,6 +242,8 @@ def placed(x, where: layout | None, pin_memory: bool):
     """A new tensor as its maker was told to lay it: strided, the only layout; perhaps in page-locked memory."""
     if where is not None and not isinstance(where, layout):
         raise TypeError(f"argument 'layout' must be torch.layout, not {type(where).__name__}")
+    if where is not None and where is not strided:
+        raise NotImplementedError(f"layout {where}: all tensors are strided")
     if pin_memory is False or pin_memory is None:
         return x
     if pin_memory is not True:

@@ -15,7 +15,7 @@ _FRACTION = {float16: 10, bfloat16: 7, float32: 23, float64: 52}
 
 
 def _checked(function: str, type, name: str = "type", position: int = 1) -> dtype:
-    if type in DTYPE:
+    if type in DTYPE or isinstance(type, dtype):
         return DTYPE.value(DTYPE[type])
     kind = type.__class__.__name__
     place = f"argument '{name}' (position {position})"

@@ -41,6 +41,8 @@ class _Objects(Choice):
         self.update((o, number) for number, o in self.objects.items())
 
     def __missing__(self, value):
+        if isinstance(value, AbsentDtype):
+            raise NotImplementedError(f"{value}: {value.reason}")
         kind = type(value).__name__
         raise TypeError(f"argument '{self.name}' must be torch.{self.name}, not {kind}")
 
@@ -91,6 +93,41 @@ class dtype:
         raise NotImplementedError(f"to_complex: torch.{self.name} has no complex dtype here")
 
 
+class AbsentDtype(dtype):
+    """One of PyTorch's that no tensor has here. Programs compare with it; to ask for it is refused."""
+
+    __module__ = "dumbtorch"
+
+    __slots__ = ("reason",)
+
+    def __init__(self, name: str, itemsize: int, category: str, reason: str):
+        self.name, self.itemsize, self.category, self.reason = name, itemsize, category, reason
+
+    @property
+    def is_complex(self) -> bool:
+        return self.category == "complex"
+
+    @property
+    def is_signed(self) -> bool:
+        return not self.name.startswith("u")
+
+
+_NO_COMPLEX, _NO_SUCH = "there are no complex numbers", "there is no such dtype"
+ABSENT_DTYPES = {
+    f"complex{8 * size}": AbsentDtype(f"complex{8 * size}", size, "complex", _NO_COMPLEX)
+    for size in (4, 8, 16)
+}
+ABSENT_DTYPES |= {
+    f"uint{8 * size}": AbsentDtype(f"uint{8 * size}", size, "integer", _NO_SUCH)
+    for size in (2, 4, 8)
+}
+ABSENT_DTYPES |= {
+    name: AbsentDtype(name, 1, "floating", _NO_SUCH)
+    for name in (
+        "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn_x2"
+    ).split()
+}
+
 _RANK = ("bool", "integer", "floating").index
 
 
@@ -116,20 +153,27 @@ class memory_format:
 
 
 class layout:
-    """How a tensor's elements lie in memory: torch.strided, the only one."""
+    """How a tensor's elements lie in memory: torch.strided. Programs compare with others, which no tensor has here."""
 
     __module__ = "dumbtorch"
 
-    __slots__ = ()
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
 
     def __repr__(self):
-        return "torch.strided"
+        return f"torch.{self.name}"
 
     def __reduce__(self):
-        return "strided"
+        return self.name
 
 
-strided = layout()
+strided = layout("strided")
+ABSENT_LAYOUTS = {
+    name: layout(name)
+    for name in "jagged sparse_bsc sparse_bsr sparse_coo sparse_csc sparse_csr".split()
+}
 
 DTYPE = _Objects("dtype", dtype, _enums.DTYPE)
 MEMORY_FORMAT = _Objects("memory_format", memory_format, _enums.MEMORY_FORMAT)
