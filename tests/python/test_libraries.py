@@ -57,3 +57,20 @@ def test_tensors_in_groups(torch):
 
     for indices in (False, True):
         assert groups(dt, indices) == groups(torch, indices)
+
+
+def test_what_reversible_layers_are_made_of(torch):
+    def parts(t):
+        again = __import__(f"{t.__name__}.utils.checkpoint", fromlist=["x"])
+        x, y = t.ones(2, requires_grad=True) * 2, t.zeros(2)
+        a, b, c = again.detach_variable((x, y, "z"))
+        devices = again.get_device_states(x, [y], {"k": 3})
+        again.set_device_states(*devices)
+        with pytest.warns(UserWarning, match="None of the inputs have requires_grad=True"):
+            again.check_backward_validity([y, 5])
+        again.check_backward_validity([y, x])
+        with pytest.raises(RuntimeError, match="Only tuple of tensors is supported. Got.*: list"):
+            again.detach_variable([x])
+        return [(v.is_leaf, v.requires_grad, v.tolist()) for v in (a, b)], c, devices
+
+    assert parts(dt) == parts(torch)

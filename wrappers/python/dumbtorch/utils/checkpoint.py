@@ -24,8 +24,9 @@ from ._pytree import tree_flatten, tree_unflatten
 __getattr__ = _missing.getattr_of(__name__)
 
 __all__ = [
-    "CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential", "noop_context_fn",
-    "set_checkpoint_debug_enabled", "set_checkpoint_early_stop",
+    "CheckpointError", "CheckpointFunction", "check_backward_validity", "checkpoint", "checkpoint_sequential",
+    "detach_variable", "get_device_states", "noop_context_fn", "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop", "set_device_states",
 ]  # fmt: skip
 
 
@@ -336,3 +337,41 @@ def _set_random_states(states: list) -> None:
 
     set_rng_state(states[0])
     cuda.set_rng_state_all(states[1:])
+
+
+# ---- what functions of others that compute again are made of
+
+
+def detach_variable(inputs: tuple) -> tuple:
+    """The tensors of a tuple outside the graph, leaves that require a gradient where those did; the rest as it is."""
+    if not isinstance(inputs, tuple):
+        kind = type(inputs).__name__
+        raise RuntimeError(
+            f"Only tuple of tensors is supported. Got Unsupported input type: {kind}"
+        )
+    return tuple(
+        x.detach().requires_grad_(x.requires_grad) if isinstance(x, TensorBase) else x
+        for x in inputs
+    )
+
+
+def check_backward_validity(inputs) -> None:
+    """Warns where none of the tensors requires a gradient."""
+    if not any(x.requires_grad for x in inputs if isinstance(x, TensorBase)):
+        warn_each("None of the inputs have requires_grad=True. Gradients will be None")
+
+
+def get_device_states(*args) -> tuple[list[int], list]:
+    """The GPUs of the tensors among the arguments, each as often as there is a tensor, and their random states."""
+    from .. import cuda
+
+    devices = [x.get_device() for x in _tensors(tree_flatten(args)[0]) if x.is_cuda]
+    return devices, [cuda.get_rng_state(d) for d in devices]
+
+
+def set_device_states(devices, states, *, device_type=None) -> None:
+    """Puts the states back."""
+    from .. import cuda
+
+    for device, state in zip(devices, states, strict=False):
+        cuda.set_rng_state(state, device)
