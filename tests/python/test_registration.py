@@ -284,7 +284,7 @@ def test_what_hooks_of_leaves_nodes_may_return(result, both):
         try:
             (x * 2).sum().backward()
         except (TypeError, RuntimeError) as error:
-            return type(error), str(error).removeprefix("autograd_backward: "), x.grad.tolist()
+            return type(error), str(error).removeprefix("backward: "), x.grad.tolist()
         finally:
             handle.remove()
         return x.grad.tolist()

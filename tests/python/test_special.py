@@ -250,9 +250,7 @@ def test_incomplete_gammas_refuse(both, same):
         for refused in (y.sum().backward, lambda: t.igamma(t.tensor([2]), t.tensor([1]))):
             with pytest.raises(NotImplementedError) as caught:
                 refused()
-            said.append(
-                str(caught.value).removeprefix("igamma: ").removeprefix("tensor_backward: ")
-            )
+            said.append(str(caught.value).removeprefix("igamma: ").removeprefix("backward: "))
         z = t.tensor([2.0, 3.0])
         return (
             said,

@@ -230,7 +230,7 @@ def test_whole_sentence(make, both):
         return str(error.value)
 
     ours, theirs = both(run)
-    assert ours.removeprefix("tensor_backward: ") == theirs
+    assert ours.removeprefix("backward: ") == theirs
 
 
 def test_no_hint_at_what_is_on_already():

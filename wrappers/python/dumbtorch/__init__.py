@@ -179,7 +179,7 @@ from .storage import TypedStorage, UntypedStorage, is_storage  # noqa: E402
 
 _late_name, __dir__ = _late.names(
     __name__,
-    """_C _VF __config__ __future__ _utils accelerator backends compiler cpu cuda distributed distributions fft
+    """_C _VF __config__ __future__ _utils accelerator as_torch backends compiler cpu cuda distributed distributions fft
     func functional hub jit library linalg masked models multiprocessing onnx optim overrides profiler quasirandom
     return_types safetensors serialization signal sparse special testing types utils""",
     {

@@ -158,6 +158,7 @@ from . import __config__ as __config__
 from . import __future__ as __future__
 from . import _utils as _utils
 from . import accelerator as accelerator
+from . import as_torch as as_torch
 from . import backends as backends
 from . import compiler as compiler
 from . import cpu as cpu

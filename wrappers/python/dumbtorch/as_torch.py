@@ -15,6 +15,10 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 
+from . import _missing
+
+__getattr__ = _missing.getattr_of(__name__)
+
 __all__ = ["install"]
 
 _OURS = __name__.partition(".")[0]

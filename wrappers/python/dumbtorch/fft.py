@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import math
 
-from . import _ops
+from . import _missing, _ops
+
+__getattr__ = _missing.getattr_of(__name__)
 
 _TRANSFORMS = [
     "fft", "fft2", "fftn", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ihfft", "ihfft2", "ihfftn", "irfft",

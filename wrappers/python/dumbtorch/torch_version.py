@@ -6,7 +6,10 @@ import operator
 import re
 from collections.abc import Iterable
 
+from . import _missing
 from .version import __version__ as _version
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = ["TorchVersion"]
 
