@@ -278,7 +278,8 @@ def _(c: Case) -> bool:
     if not c.only_ours_raises(SECOND_TIME):
         return False
     went = {n for earlier in earlier_derivatives(c) for x in earlier.derived for n in graph_of(x)}
-    nodes = went & {n for x in c.derived for n in graph_of(x) if n.name().startswith(steps)}
+    nodes = {n for x in c.derived for n in graph_of(x) if n.name().startswith(steps)}
+    nodes = nodes if ".detach_()" in c.history else nodes & went  # or it is forgotten which went
     return any(c.asked is None or not c.asked.isdisjoint(graph_behind(n)) for n in nodes)
 
 

@@ -78,6 +78,14 @@ h4 = x3.register_hook(lambda g: g + 1)
 x3[()] = 0.0
 x3.backward()
 """,
+    "an integral, backward twice, first from what was detached since": """
+x1 = t.tensor([0.0], requires_grad=True)
+x2 = t.trapz(x1)
+x3 = t.dstack([x2])
+x3.backward()
+x3.detach_()
+x2.backward()
+""",
 }
 
 
