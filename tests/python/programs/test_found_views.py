@@ -86,6 +86,13 @@ x3.backward()
 x3.detach_()
 x2.backward()
 """,
+    "a factor that was detached, of which a view is kept": """
+x1 = t.tensor([0.0], requires_grad=True)
+x2 = t.tensor([0.0], requires_grad=True)
+x3 = x1.matmul(x2)
+x1.detach_()
+x4, = t.autograd.grad(x3, x2, create_graph=True)
+""",
 }
 
 
