@@ -193,6 +193,25 @@ MORE = {
     "fast and constant": lambda t, c, cc: c(lambda x: (x.argmax(), x.detach()), data(t), fast_mode=True),
     "fast without an input": lambda t, c, cc: c(lambda x: x, data(t).detach(), fast_mode=True),
     "fast second": lambda t, c, cc: cc(lambda x, y: x**2 * y, (data(t), data(t)), fast_mode=True),
+    "fast, of what the function holds": lambda t, c, cc: (
+        lambda x, w: c(lambda x, _: x * w.exp(), (x, w), fast_mode=True)
+        and cc(lambda x, _: x * w.exp(), (x, w), fast_mode=True)
+    )(data(t), data(t)),
+    "fast, of a module": lambda t, c, cc: (
+        lambda m: cc(lambda x, *_: m(x), (data(t), *m.parameters()), fast_mode=True)
+    )(t.nn.Linear(2, 3, dtype=t.float64)),
+    "fast, the input itself": lambda t, c, cc: c(lambda x: x, data(t), fast_mode=True),
+    "fast, with a gradient inside": lambda t, c, cc: c(
+        lambda x: t.autograd.grad((x**3).sum(), x, create_graph=True), data(t), fast_mode=True
+    ),
+    "fast, of few digits": lambda t, c, cc: c(
+        lambda x: t.nn.functional.layer_norm(x, (90_000,)),
+        t.linspace(-1, 1, 180_000).view(2, 90_000).requires_grad_(),
+        fast_mode=True,
+    ),
+    "fast and expanded": lambda t, c, cc: c(
+        lambda x: x * 3, data(t).detach().expand(3, 2).requires_grad_(), fast_mode=True
+    ),
     "fast and large": lambda t, c, cc: c(
         lambda x: x.exp(), t.ones(300_000, dtype=t.float64).requires_grad_(), fast_mode=True
     ),
@@ -216,10 +235,9 @@ def test_more_checks(both, case):
 
 
 def test_products_that_disagree():
-    """The function is another one where no gradient is asked for."""
     with pytest.raises(RuntimeError, match="mismatch for output 0 with respect to input 0"):
         dt.autograd.gradcheck(
-            lambda x: x * 2 if dt.is_grad_enabled() else x * 3,
+            own(dt, lambda g, x: g * 3 * x),
             data(dt),
             check_backward_ad=False,
             check_forward_ad=True,
