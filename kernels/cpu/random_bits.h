@@ -128,8 +128,8 @@ struct DropRule {
     const T factor = scale;
     DT_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) {
-      const T kept = x[i] * factor;
-      y[i] = static_cast<int32_t>(bits[i] >> 8) >= first_kept ? kept : T(0);
+      const T weight = static_cast<int32_t>(bits[i] >> 8) >= first_kept ? factor : T(0);
+      y[i] = x[i] * weight;  // NaN where NaN or an infinity is dropped
     }
   }
 

@@ -181,7 +181,7 @@ struct Dropout {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const bool keeps = static_cast<int32_t>(words.bits[i] >> 8) >= limit;
-      y[i] = keeps ? in.value[i] * scale : 0;
+      y[i] = in.value[i] * (keeps ? scale : 0);  // NaN where NaN or an infinity is dropped
     }
   }
 };

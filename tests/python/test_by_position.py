@@ -120,3 +120,36 @@ def test_scaled_elu_of_integers(refusals):
         lambda t: t.nn.functional.elu_(t.arange(3), scale=-1), NotImplementedError
     )
     assert (mine[0], mine[1].removeprefix("elu_: ")) == theirs
+
+
+@pytest.mark.parametrize("is_dense", [True, False])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_dropout_multiplies_by_zero(dtype, is_dense, both):
+    """So that what is no number stays none, forwards and backwards."""
+
+    def run(t):
+        def filled(value):
+            full = t.full((40, 50), value, dtype=getattr(t, dtype))
+            return full if is_dense else full.t()
+
+        x, found = filled(float("inf")).requires_grad_(), []
+        y = t.nn.functional.dropout(x, 0.25)
+        y.backward(filled(float("nan")))
+        for z in (y, x.grad, t.nn.functional.dropout(filled(float("nan")), 0.5, inplace=True)):
+            found.append(
+                (z.isinf().any().item(), z.isnan().any().item(), z.isfinite().any().item())
+            )
+        return found, round(y.isnan().double().mean().item(), 1) < 0.4
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+@pytest.mark.parametrize("eps", [65504.0, 1e30, float("inf")])
+def test_cosine_similarity_of_16_bits_by_a_large_eps(eps, both, same):
+    def run(t):
+        x = t.full((3,), 100.0, dtype=t.float16)
+        f = t.nn.functional.cosine_similarity
+        return [f(x, x, 0, eps), f(x, x.double(), 0, eps), f(x * float("nan"), x, 0, eps)]
+
+    same(*both(run), atol=1e-7)

@@ -84,7 +84,8 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
     const Tensor length = clone(norm(x, 2, {{dim}}, true));
     {
       const GradMode no_grad(false);
-      clamp_min_(length, eps);
+      const DType dtype = length.dtype();
+      clamp_min_(length, fits(eps, kDTypeOf<float>) && !fits(eps, dtype) ? HUGE_VAL : eps);
     }
     return div(x, length);
   };
