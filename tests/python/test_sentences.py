@@ -534,3 +534,29 @@ def test_pooling_of_lines(call, agree):
 @pytest.mark.parametrize("call", ["cartesian_prod()", "meshgrid()", "meshgrid([])"])
 def test_nothing_given(call, agree):
     agree("m." + call)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(f"m.nn.functional.fold(m.ones(1, {c}, {n}), (4, 5), {k}, dilation={d}, stride={s})"
+          for c, n, k, d, s in ((12, 12, 2, 8, 1), (12, 11, 2, 8, 1), (12, 1, 2, 8, 3), (10, 2, (5, 2), 1, 3),
+                                (12, 3, 2, 1, 1))),
+        *(f"m.nn.functional.unfold(m.ones(1, 2, 3, 4), {k}, dilation={d}, stride={s})"
+          for k, d, s in (((5, 2), 1, 1), ((5, 6), 4, 3), (4, 1, 7))),
+        *(f"m.nn.functional.{f}(m.ones(10), m.zeros({n}, dtype=m.int64))"
+          for f in ("nll_loss", "cross_entropy") for n in ("3", "0", "1, 1", "1")),
+        "m.nn.functional.nll_loss(m.ones(10), m.zeros(2, dtype=m.int64), weight=m.ones(3))",
+    ],
+)  # fmt: skip
+def test_windows_and_targets(text, agree):
+    agree(text)
+
+
+@pytest.mark.parametrize(
+    "weights", ["w(n + 1, 3), w(n, 4)", "w(n, 3), w(n + 1, 4)", "w(n + 1, 3), w(n + 1, 4)"]
+)
+@pytest.mark.parametrize("gates, name", [(4, "lstm"), (3, "gru"), (1, "rnn_tanh"), (1, "rnn_relu")])
+def test_weights_of_cells(name, gates, weights, agree):
+    state = "(w(2, 4), w(2, 4))" if name == "lstm" else "w(2, 4)"
+    agree(f"(lambda w, n: m.{name}_cell(w(2, 3), {state}, {weights}))(m.ones, {4 * gates})")

@@ -184,6 +184,11 @@ void check_class_dim(const Tensor& input) {
   DT_CHECK(input.ndim() > 0, kValueError, "Expected 1 or more dimensions (got 0)");
 }
 
+void check_single_target(const Tensor& target) {
+  DT_CHECK(target.ndim() != 1 || target.size(0) == 1, kValueError,
+           "For 1D input, 1D target must have size 1, but got target size: ", target.size(0));
+}
+
 void check_target_sizes(const Tensor& input, const Tensor& target) {
   DT_CHECK(target.ndim() == 0 || input.size(0) == target.size(0), kValueError,
            "Expected input batch_size (", input.size(0), ") to match target batch_size (",

@@ -38,6 +38,7 @@ void check_ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor
 
 void check_class_dim(const Tensor& input);
 // Class targets are [N, d1, ...].
+void check_single_target(const Tensor& target);
 void check_target_sizes(const Tensor& input, const Tensor& target);
 void check_class_targets(const Tensor& target);
 void check_probability_targets(int64_t ignore_index);

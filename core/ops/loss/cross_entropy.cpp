@@ -280,6 +280,7 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
                 int64_t ignore_index, Reduction reduction) {
   check_class_dim(input);
   if (input.ndim() == 1) {
+    check_single_target(target);
     const Tensor y =
         nll_loss(unsqueeze(input, 0), at_least_1d(target), weight, ignore_index, reduction);
     return reduction == Reduction::kNone ? unsafe_view(y, target.sizes()) : y;
@@ -303,6 +304,7 @@ Tensor cross_entropy_in(DType dtype, const Tensor& input, const Tensor& target,
     return cross_entropy_of_probabilities(to_dtype(input, dtype), target, loss, reduction);
   check_class_weight(input, weight, dtype);
   if (input.ndim() == 1) {
+    check_single_target(target);
     const Tensor y =
         cross_entropy_of_classes(unsqueeze(input, 0), at_least_1d(target), loss, reduction, dtype);
     return reduction == Reduction::kNone ? unsafe_view(y, target.sizes()) : y;

@@ -137,9 +137,10 @@ void check_weights(Recurrence kind, const RecurrentWeights& w) {
            "-D tensor");
   const int64_t hidden = w.projection.defined() ? w.projection.size(-1) : w.hidden.size(1);
   const int64_t rows = gates_of(kind) * hidden, of_input = w.input.size(0);
-  DT_CHECK(of_input == rows && w.hidden.size(0) == rows, kRuntimeError,
-           "weight_ih first dim must be ", gates_of(kind), " * hidden_size = ", rows, ", but got ",
-           of_input == rows ? w.hidden.size(0) : of_input);
+  const bool input_fits = of_input == rows;
+  DT_CHECK(input_fits && w.hidden.size(0) == rows, kRuntimeError,
+           input_fits ? "weight_hh" : "weight_ih", " first dim must be ", gates_of(kind),
+           " * hidden_size = ", rows, ", but got ", input_fits ? w.hidden.size(0) : of_input);
 }
 
 void check_features(const Tensor& rows, const Tensor& weight) {

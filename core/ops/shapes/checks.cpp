@@ -229,14 +229,18 @@ void check_col2im(const Tensor& input, const Window& w, IntPair output, IntPair 
            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, "
            "but got input.size(1)=",
            input.size(-2), " and kernel_size=", pair_text(w.size), ".");
-  DT_CHECK(windows[0] > 0 && windows[1] > 0 && input.size(-1) == windows[0] * windows[1],
-           kRuntimeError, "Given output_size=", pair_text(output),
-           ", kernel_size=", pair_text(w.size), ", dilation=", pair_text(w.dilation),
-           ", padding=", pair_text(w.padding), ", stride=", pair_text(w.stride),
+  const std::string settings =
+      text("Given output_size=", pair_text(output), ", kernel_size=", pair_text(w.size),
+           ", dilation=", pair_text(w.dilation), ", padding=", pair_text(w.padding),
+           ", stride=", pair_text(w.stride));
+  DT_CHECK(input.size(-1) == windows[0] * windows[1], kRuntimeError, settings,
            ", expected size of input's dimension 2 to match the calculated number of sliding "
            "blocks ",
            windows[0], " * ", windows[1], " = ", windows[0] * windows[1],
            ", but got input.size(2)=", input.size(-1), ".");
+  DT_CHECK(windows[0] > 0 && windows[1] > 0, kRuntimeError, settings,
+           ", calculated shape of the array of sliding blocks as ", pair_text(windows),
+           ", which is too small (non-positive)");
 }
 
 void check_pixel_shuffle(const Tensor& input, int64_t factor) {

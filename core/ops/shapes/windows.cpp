@@ -23,8 +23,14 @@ Window window_of(IntList kernel_size, IntList dilation, IntList padding, IntList
   return w;
 }
 
+// 0 or below where not even one fits, as errors tell it.
 IntPair count_windows(const Window& w, IntPair image) {
-  return {w.output_size(0, image[0]), w.output_size(1, image[1])};
+  IntPair n;
+  for (int d = 0; d < 2; ++d) {
+    const int64_t room = image[d] + 2 * w.padding[d] - w.extent(d), stride = w.stride[d];
+    n[d] = (room < 0 ? room - stride + 1 : room) / stride + 1;
+  }
+  return n;
 }
 
 // All windows of images with their padding, [batch, channels, window's height and width, windows'
