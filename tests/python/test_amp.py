@@ -101,6 +101,12 @@ def test_settings(t):
     assert t.amp.is_autocast_available("cpu") and not t.amp.is_autocast_available("meta")
 
 
+OTHER_DEVICES = (
+    ", ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, mps, meta, "
+    "hpu, mtia, privateuseone"
+)
+
+
 def test_refusals():
     def refusals(t):
         out = []
@@ -120,6 +126,39 @@ def test_refusals():
         return out
 
     assert refusals(dt) == refusals(torch)
+
+
+@pytest.mark.parametrize("place", ["cpu:0", "cpu:1", "cuda:0", "nope", "cpu:", "cpu:x", "CPU", ""])
+def test_devices_with_a_number(place, torch):
+    """Which `str(x.device)` may be."""
+
+    def run(t):
+        def enter():
+            with t.autocast(place) as region:
+                return (
+                    region.device,
+                    str(region.fast_dtype),
+                    name(t.ones(2, 2) @ t.ones(2, 2)),
+                )
+
+        out = []
+        for call in (
+            enter,
+            lambda: t.amp.is_autocast_available(place),
+            lambda: t.is_autocast_enabled(place),
+            lambda: str(t.get_autocast_dtype(place)),
+            lambda: t.set_autocast_dtype(place, t.get_autocast_dtype(place)),
+            lambda: t.set_autocast_enabled(place, False),
+        ):
+            try:
+                out.append(call())
+            except RuntimeError as error:
+                out.append(str(error).replace(OTHER_DEVICES, ""))
+        return out
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # there may be no GPU
+        assert run(dt) == run(torch)
 
 
 def test_old_names():

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from .. import _missing, _ops
 from .._tensor_type import TensorBase
+from .._types import device as _device
 from .._types import dtype as _dtype
 
 __getattr__ = _missing.getattr_of(__name__)
@@ -17,31 +18,40 @@ __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 _HALVES = ("torch.bfloat16", "torch.float16")
 
 
+# Kinds of devices that PyTorch knows besides the library's.
+_OTHERS = "fpga hip hpu ideep ipu lazy maia meta mkldnn mps mtia opencl opengl privateuseone ve vulkan xla xpu"
+
+
+def _kind(device_type: str) -> str:
+    """The kind of a device, whose number may stand behind it."""
+    return _device(device_type).type
+
+
 def is_autocast_available(device_type: str) -> bool:
     """Whether there is autocast for a kind of device: "cpu" and "cuda"."""
-    return device_type in ("cpu", "cuda")
+    return device_type not in _OTHERS.split() and _kind(device_type) in ("cpu", "cuda")
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Whether ops on a kind of device are cast, in this thread."""
-    return _ops.is_autocast_enabled(device_type)
+    return _ops.is_autocast_enabled(_kind(device_type))
 
 
 def set_autocast_enabled(device_type, enabled: bool | None = None) -> None:
     """Turns casting on or off; one argument alone is CUDA's."""
     if enabled is None:
         device_type, enabled = "cuda", device_type
-    _ops.set_autocast_enabled(device_type, enabled)
+    _ops.set_autocast_enabled(_kind(device_type), enabled)
 
 
 def get_autocast_dtype(device_type: str) -> _dtype:
     """The half precision of a kind of device."""
-    return _ops.get_autocast_dtype(device_type)
+    return _ops.get_autocast_dtype(_kind(device_type))
 
 
 def set_autocast_dtype(device_type: str, dtype: _dtype) -> None:
     """Sets the half precision of a kind of device."""
-    _ops.set_autocast_dtype(device_type, dtype)
+    _ops.set_autocast_dtype(_kind(device_type), dtype)
 
 
 def is_autocast_cache_enabled() -> bool:
@@ -95,8 +105,9 @@ class autocast:
         self._enabled = enabled and self._is_possible()
 
     def _is_possible(self) -> bool:
-        name = self.device.upper()
-        if self.device == "cuda" and _ops.cuda_device_count() == 0:
+        kind = _kind(self.device)
+        name = kind.upper()
+        if kind == "cuda" and _ops.cuda_device_count() == 0:
             _warn("CUDA is not available or torch_xla is imported. Disabling autocast.")
             return False
         if str(self.fast_dtype) not in _HALVES:
@@ -108,7 +119,7 @@ class autocast:
         return True
 
     def __enter__(self):
-        _ops.autocast_begin(self.device, self.fast_dtype, self._enabled, self._cache_enabled)
+        _ops.autocast_begin(_kind(self.device), self.fast_dtype, self._enabled, self._cache_enabled)
         return self
 
     def __exit__(self, *error) -> bool:
