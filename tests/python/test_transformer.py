@@ -423,3 +423,40 @@ def test_merged_masks(both, same):
         return [layer.merge_masks(*pair, query) for pair in masks]
 
     same(*both(run))
+
+
+@pytest.mark.parametrize("mask", ["float", "bool", "other", None])
+def test_layers_are_called_by_name(mask, both):
+    """A layer of one's own may have its arguments in another order; a causal mask is told to it."""
+
+    def run(t):
+        seen = []
+
+        class Layer(t.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.self_attn = t.nn.MultiheadAttention(4, 2)
+
+            def forward(self, x, *others, **named):
+                seen.append(
+                    (len(others), sorted((k, type(v) is bool and v) for k, v in named.items()))
+                )
+                return x
+
+        causal_mask = causal(t, 3)
+        masks = {"float": causal_mask, "bool": causal_mask < 0, "other": causal_mask * 0}
+        given = masks.get(mask)
+        x = t.zeros(3, 1, 4)
+        for layers, arguments in (
+            (t.nn.TransformerEncoder(Layer(), 2), (x, given)),
+            (t.nn.TransformerDecoder(Layer(), 1), (x, x, given)),
+        ):
+            layers(*arguments)
+        whole = t.nn.Transformer(4, 2, custom_encoder=Layer(), custom_decoder=Layer())
+        whole(x, x, src_is_causal=True, memory_is_causal=True)
+        return seen
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mine, theirs = both(run)
+    assert mine == theirs

@@ -6,6 +6,7 @@ import copy
 import math
 
 from ... import _ops
+from ..._types import bool_
 from .. import functional, init
 from .activation import MultiheadAttention
 from .container import ModuleList
@@ -31,8 +32,9 @@ def _is_causal(mask, is_causal, size) -> bool:
         return bool(is_causal)
     if mask.shape != (size, size):
         return False
-    causal = _causal_mask(size, mask.device, mask.dtype) if mask.is_floating_point() else None
-    return causal is not None and bool((mask == causal).all())
+    if not mask.is_floating_point() and mask.dtype != bool_:
+        return False
+    return bool((mask == _causal_mask(size, mask.device, mask.dtype)).all())
 
 
 def _length(x, batch_first) -> int:
@@ -210,7 +212,7 @@ class TransformerEncoder(Module):
         causal = _is_causal(mask, is_causal, _length(src, batch_first))
         x = src
         for layer in self.layers:
-            x = layer(x, mask, src_key_padding_mask, causal)
+            x = layer(x, src_mask=mask, is_causal=causal, src_key_padding_mask=src_key_padding_mask)
         return x if self.norm is None else self.norm(x)
 
 
@@ -237,8 +239,10 @@ class TransformerDecoder(Module):
         x = tgt
         for layer in self.layers:
             x = layer(
-                x, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask,
-                causal, memory_is_causal,
+                x, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+                tgt_key_padding_mask=tgt_key_padding_mask,
+                memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=causal,
+                memory_is_causal=memory_is_causal,
             )  # fmt: skip
         return x if self.norm is None else self.norm(x)
 
@@ -300,10 +304,14 @@ class Transformer(Module):
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
-        memory = self.encoder(src, src_mask, src_key_padding_mask, src_is_causal)
+        memory = self.encoder(
+            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
+        )
         return self.decoder(
-            tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask,
-            tgt_is_causal, memory_is_causal,
+            tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+            tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
+            memory_is_causal=memory_is_causal,
         )  # fmt: skip
 
     @staticmethod
