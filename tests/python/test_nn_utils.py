@@ -3,6 +3,7 @@
 import copy
 import importlib
 import math
+import warnings
 
 import dumbtorch as dt
 import pytest
@@ -38,6 +39,22 @@ def test_clipping(order, both, same):
         return [*out, ps[0].grad, ps[1].grad, u.get_total_norm([]), u.get_total_norm(ps[0].grad)]
 
     same(*both(run))
+
+
+def test_clipping_nothing(both):
+    """A generator that has been used up is a mistake, an empty list may be meant."""
+
+    def run(t):
+        said = []
+        for empty in ((p for p in ()), [], iter([])):
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                norm = t.nn.utils.clip_grad_norm_(empty, 1.0).item()
+            said.append((norm, [(w.category, str(w.message), w.filename) for w in seen]))
+        return said
+
+    mine, theirs = both(run)
+    assert mine == theirs
 
 
 def test_clipping_refuses_infinite_norms(both):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import GeneratorType
+
 from ... import _ops
 from ..._tensor_type import TensorBase
 from ..._warning import warn_each
@@ -20,7 +22,10 @@ def _gradients(parameters) -> list:
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """Scales gradients so that their norm together is at most max_norm; gives the norm before."""
     order, refuses = float(norm_type), bool(error_if_nonfinite)
-    return _ops.clip_grad_norm_(_list(parameters), float(max_norm), order, refuses)
+    those = _list(parameters)
+    if not those and isinstance(parameters, GeneratorType):
+        warn_each("`parameters` is an empty generator, no gradient clipping will occur.")
+    return _ops.clip_grad_norm_(those, float(max_norm), order, refuses)
 
 
 def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
