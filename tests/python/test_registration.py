@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import pickle
 
 import dumbtorch as dt
 import pytest
@@ -349,6 +350,61 @@ def test_buffers_take_the_place_of_buffers_alone(before, both):
         except (KeyError, TypeError) as error:
             return type(error).__name__
         return list(m.state_dict())
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+@pytest.mark.parametrize("arguments", ["name, tensor", "name, tensor, persistent=True"])
+def test_buffers_of_a_method_of_ones_own(arguments, persistent, both):
+    """It may be from before there was `persistent`."""
+
+    def run(t):
+        names = {"Module": t.nn.Module}
+        exec(
+            "class M(Module):\n"
+            f"  def register_buffer(self, {arguments}):\n"
+            f"    super().register_buffer({arguments.removesuffix('=True')})\n",
+            names,
+        )
+        m = names["M"]()
+        try:
+            m.a = t.nn.Buffer(t.zeros(1), persistent=persistent)
+        except RuntimeError as error:
+            return str(error)
+        return m.a.tolist(), list(m.state_dict())
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+def test_buffers_like_tensors(both):
+    class Like:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            raise NotImplementedError
+
+    def run(t):
+        m, first, second = t.nn.Module(), Like(), Like()
+        m.register_buffer("a", first)
+        out = [m.a is first, m.get_buffer("a") is first]
+        m.a = second
+        return [*out, m.a is second, dict(m.named_buffers()) == {"a": second}]
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+def test_hooks_that_are_deleted(both):
+    def run(t):
+        m = t.nn.Linear(2, 2)
+        m.register_forward_pre_hook(lambda m, x: (x[0] + 1,))
+        before = m(t.zeros(1, 2))
+        del m._forward_pre_hooks, m._state_dict_hooks, m._load_state_dict_pre_hooks
+        m = pickle.loads(pickle.dumps(m))
+        m(t.zeros(1, 2)).sum().backward()
+        return len(m._forward_pre_hooks), len(m.state_dict()), before.shape == (1, 2)
 
     mine, theirs = both(run)
     assert mine == theirs

@@ -45,6 +45,27 @@ _global_backward_hooks: HooksOfAll = HooksOfAll()
 _global_backward_pre_hooks: HooksOfAll = HooksOfAll()
 
 
+def _is_like_a_tensor(x) -> bool:
+    return isinstance(x, Tensor) or hasattr(x, "__torch_function__")
+
+
+def _register_buffer(module, name: str, value: Buffer) -> None:
+    """Has the module register it. A method of a subclass may be from before `persistent`."""
+    register = module.register_buffer
+    if getattr(register, "__func__", None) is not Module.register_buffer:
+        import inspect
+
+        if "persistent" not in inspect.signature(register).parameters:
+            if not value.persistent:
+                raise RuntimeError(
+                    "Registering a non-persistent buffer on a Module subclass that implements register_buffer() "
+                    "without the persistent argument is not allowed."
+                )
+            register(name, value)
+            return
+    register(name, value, value.persistent)
+
+
 class Module(StateDict):
     """Base class of layers and networks: assign parameters and modules as attributes, write
     forward.
@@ -151,9 +172,9 @@ class Module(StateDict):
                 )
             state["_modules"][name] = registered("module", self, name, None)
         elif isinstance(value, Buffer):  # takes the place of a buffer alone
-            self.register_buffer(name, value, value.persistent)
+            _register_buffer(self, name, value)
         elif name in state.get("_buffers", ()):
-            if value is not None and not isinstance(value, Tensor):
+            if value is not None and not _is_like_a_tensor(value):
                 raise TypeError(
                     f"cannot assign '{typename(value)}' as buffer '{name}' "
                     "(torch.nn.Buffer, torch.Tensor or None expected)"
@@ -168,6 +189,9 @@ class Module(StateDict):
                 del self.__dict__[registry][name]
                 self._non_persistent_buffers_set.discard(name)
                 return
+        if isinstance(getattr(type(self), name, None), Hooks):  # made again when they are needed
+            self.__dict__.pop(name, None)
+            return
         object.__delattr__(self, name)
 
     def __dir__(self):
@@ -221,7 +245,7 @@ class Module(StateDict):
         """Adds a tensor that is not trained; persistent ones are in the state dict."""
         registry = self._registry("_buffers")
         self._check_name("buffer", name, "_buffers")
-        if tensor is not None and not isinstance(tensor, Tensor):
+        if tensor is not None and not _is_like_a_tensor(tensor):
             raise TypeError(
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
                 "(torch Tensor or None required)"
