@@ -24,7 +24,7 @@ _OTHERS = "fpga hip hpu ideep ipu lazy maia meta mkldnn mps mtia opencl opengl p
 
 def _kind(device_type: str) -> str:
     """The kind of a device, whose number may stand behind it."""
-    return _device(device_type).type
+    return _device(device_type).type if isinstance(device_type, str) else device_type
 
 
 def is_autocast_available(device_type: str) -> bool:
