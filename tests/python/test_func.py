@@ -188,6 +188,39 @@ def test_shared_arguments_of_vmap():
         dt.vmap(lambda a, b: b.add_(a), in_dims=(0, None))(dt.ones(2, 3), dt.zeros(3))
 
 
+@pytest.mark.parametrize(
+    "write", ["b.add_(1)", "b[0].fill_(2)", "b.exp_()", "b.copy_(b * 3 + 1)", "b.zero_()"]
+)
+def test_what_is_shared_is_written_once(write, both, same):
+    """Where the function is called once, and what it writes does not depend on the entry."""
+
+    def run(t):
+        b = t.arange(3.0)
+        return t.vmap(lambda x, b: (exec(write, {"b": b}), x + b)[1], in_dims=(0, None))(
+            t.ones(2, 3), b
+        ), b
+
+    same(*both(run))
+
+
+def test_tensors_of_entries_are_printed_as_batches(both):
+    """Of two levels, the outer one within the inner one."""
+
+    def run(t):
+        texts = []
+
+        def f(x):
+            texts.extend([repr(x), str(x), f"{x}"])
+            return x
+
+        t.vmap(f)(t.arange(6.0).reshape(2, 3))
+        t.vmap(t.vmap(f))(t.ones(2, 3, 2))
+        return texts
+
+    mine, theirs = both(run)
+    assert mine == [text.replace("bdim=1", "bdim=0") for text in theirs]
+
+
 # Of two tensors, of which the second alone requires grad: what comes out may be differentiated by it alone.
 BY_OTHERS = [
     "f.grad(lambda a, b: ((a * b).sum(), a), has_aux=True)(x, w)[1]",

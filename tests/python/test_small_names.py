@@ -261,7 +261,10 @@ def test_functions(text, both, same):
         "t.broadcast_shapes((1, 2), (3,))", "t.broadcast_shapes(3, (2,))", "t.broadcast_shapes((2, -1))",
         "t.broadcast_shapes((2,), (-1,))", "t.broadcast_shapes((4, 1, 2), (3, 1), 2)", "t.broadcast_shapes()",
         "t.broadcast_shapes((1.5,))", "t.broadcast_shapes((2, 2), (3, 1, 2), (3, 4, 2))",
+        "t.broadcast_shapes(1.5, (2,))", "t.broadcast_shapes(t.tensor(2))", "t.broadcast_shapes(None, (2,))",
         "t.use_deterministic_algorithms(False, warn_only=1)", "t.set_num_interop_threads('a')",
+        "t.set_num_interop_threads(2**31)", "t.set_num_interop_threads(-(2**63) - 1)",
+        "t.ones(2).as_subclass(int)", "t.ones(2).as_subclass(3)",
         "t.set_warn_always(1)", "t.set_warn_always(None)",
     ],
 )  # fmt: skip
@@ -285,18 +288,6 @@ def test_cond_is_a_branch(both):
 
     mine, theirs = both(run)
     assert mine == theirs
-
-
-def test_subclasses():
-    class Named(dt.Tensor):
-        pass
-
-    x = dt.ones(2, requires_grad=True)
-    y = x.as_subclass(Named)
-    assert type(y) is Named and y.data_ptr() == x.data_ptr()
-    (y * 3).sum().backward()
-    assert x.grad.tolist() == [3, 3]
-    assert dt.ones(2).storage_type() is dt.FloatStorage
 
 
 # ---- memory of several processes

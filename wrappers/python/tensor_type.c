@@ -325,13 +325,16 @@ static PyObject* from_capsule(PyObject* module, PyObject* capsule) {
 static PyObject* adopt(PyObject* module, PyObject* args) {
   PyTypeObject* type;
   long long handle;
+  PyObject* same = NULL;
   (void)module;
-  if (!PyArg_ParseTuple(args, "OL", &type, &handle)) return NULL;
+  if (!PyArg_ParseTuple(args, "OL|O!", &type, &handle, base_type, &same)) return NULL;
   if (!PyType_Check((PyObject*)type) || !PyType_IsSubtype(type, base_type)) {
     dt_tensor_release((dt_tensor*)(intptr_t)handle);
     return PyErr_Format(PyExc_TypeError, "adopt: not a type of tensors");
   }
-  return adopt_handle(type, (dt_tensor*)(intptr_t)handle);
+  PyObject* const out = adopt_handle(type, (dt_tensor*)(intptr_t)handle);
+  if (out && same && ((TensorBase*)same)->base) keep_base(out, same);
+  return out;
 }
 
 static PyObject* wrap(PyObject* module, PyObject* handle) {
@@ -502,7 +505,10 @@ static PyMethodDef kFunctions[] = {
     {"wrap", wrap, METH_O, "wrap(handle): a Tensor that owns it; 0 raises the last error."},
     {"wrap_or", FAST(wrap_or),
      "wrap_or(handle, tensor): the tensor if the handle is its, or wrap."},
-    {"adopt", adopt, METH_VARARGS, "adopt(type, handle): wrap for a type derived from Tensor."},
+    {"adopt", adopt, METH_VARARGS,
+     "adopt(type, handle, tensor): wrap for a type derived from Tensor; the tensor of the handle "
+     "may "
+     "say of what object it is a view."},
     {"read_scalar", scalar_parts, METH_O, "read_scalar(x): (kind, i, f) of a number."},
     {"read_operand", operand_parts, METH_O,
      "read_operand(x): (handle, kind, i, f) of a tensor or a number."},

@@ -7,6 +7,7 @@ which has `_batch_rules.py` make it. To Python it is a Tensor, whose methods and
 from __future__ import annotations
 
 import inspect
+from textwrap import indent
 from types import FunctionType, MethodType
 
 from . import _batch_rules, _batching, _indexing, _ops, _overloads, _tensor
@@ -54,7 +55,11 @@ class Batch(StandIn):
             raise _batching.EntryByEntry(name)
         return MethodType(function, self)
 
-    __hash__ = object.__hash__
+    def __repr__(self) -> str:
+        inner = indent(repr(self.value), "    ")
+        return f"BatchedTensor(lvl={self.level}, bdim=0, value=\n{inner}\n)"
+
+    __hash__, __format__ = object.__hash__, Tensor.__format__
     __getitem__ = _indexing.get
     __setitem__ = _indexing.put
     __iter__, __contains__ = Tensor.__iter__, Tensor.__contains__

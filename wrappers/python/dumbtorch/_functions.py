@@ -122,12 +122,22 @@ def fill(input, value):
 
 def broadcast_shapes(*shapes):
     """The shape that tensors of these shapes broadcast to; a number is a shape of one."""
-    shapes = [Size((s,) if isinstance(s, int) else s) for s in shapes]
+    shapes = [_shape_of(s) for s in shapes if s is not None]
     out = [1] * max(map(len, shapes), default=0)
     for number, shape in enumerate(shapes):
         for place, size in zip(_range(-1, -len(shape) - 1, -1), reversed(shape), strict=True):
             _meet(out, place, size, number, shape)
     return Size(out)
+
+
+def _shape_of(given) -> Size:
+    if isinstance(given, int):
+        return Size((given,))
+    if not isinstance(given, (tuple, list, str)):
+        raise RuntimeError(
+            f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {given}"
+        )
+    return Size(given)
 
 
 def _meet(out: list, place: int, size: int, number: int, shape) -> None:

@@ -135,6 +135,9 @@ def set_num_interop_threads(n: int) -> None:
     if not is_index(n):
         kind = type(n).__name__
         raise RuntimeError(f"set_num_interop_threads expects an int, but got {kind}")
+    if not -(2**31) <= n < 2**31:
+        unit = "long" if -(2**63) <= n < 2**63 else "long long"
+        raise ValueError(f"Overflow when unpacking {unit}")
     if n <= 0:
         raise RuntimeError("set_num_interop_threads expects a positive integer")
     _interop_threads = n

@@ -59,10 +59,12 @@ class Tensor(TensorNames):
     __array_priority__ = 1000
 
     def __new__(cls, *data, **named):
-        """The old constructor: Tensor(2, 3) is uninitialised, Tensor([1, 2]) holds data; of the default dtype."""
+        """The old constructor: Tensor(2, 3) is uninitialised, Tensor([1, 2]) holds data, of the default dtype;
+        Tensor(x) is x again. A class derived from Tensor has objects of its own."""
         from ._typed_tensors import construct
 
-        return construct(_ops.get_default_dtype(), _ops.get_default_device(), data, named)
+        out = construct(None, _ops.get_default_device(), data, named)
+        return out if cls is Tensor else adopt(cls, lib.py_alias(out._h), out)
 
     # ---- shape and memory
 

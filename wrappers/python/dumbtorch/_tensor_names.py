@@ -16,6 +16,14 @@ NO_VOLATILE = "volatile was removed and now has no effect. Use `with torch.no_gr
 _FORMATS = (contiguous_format, channels_last)
 
 
+def _check_derived(cls) -> None:
+    if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
+            "your class inherits from Tensor."
+        )
+
+
 class TensorNames(TensorBase):
     """The part of Tensor that says little: its base class."""
 
@@ -160,16 +168,15 @@ class TensorNames(TensorBase):
 
     def as_subclass(self, cls):
         """The same tensor as an object of another class."""
-        return adopt(cls, lib.py_alias(self._h))
+        if not isinstance(cls, type):
+            raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+        _check_derived(cls)
+        return adopt(cls, lib.py_alias(self._h), self)
 
     @staticmethod
     def _make_subclass(cls, data, require_grad=False):
         """A leaf of that class in a tensor's memory."""
-        if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
-            raise TypeError(
-                "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
-                "your class inherits from Tensor."
-            )
+        _check_derived(cls)
         if not isinstance(data, TensorBase):
             given = type(data).__name__
             raise TypeError(

@@ -10,11 +10,12 @@ from ._warning import warn_once
 from .storage import UntypedStorage, is_count, memory_of
 
 
-def construct(kind: dtype, where, data: tuple, named: dict):
-    """FloatTensor(2, 3) is uninitialised, FloatTensor([1, 2]) holds data, FloatTensor(x) is x again. `named` may have
-    a device, and the data or the size."""
+def construct(wanted: dtype | None, where, data: tuple, named: dict):
+    """FloatTensor(2, 3) is uninitialised, FloatTensor([1, 2]) holds data, FloatTensor(x) is a view of x. `named` may
+    have a device, and the data or the size. Without a dtype, as of Tensor, x may have any."""
     from ._creation import tensor
 
+    kind = wanted or _ops.get_default_dtype()
     device_given = named.pop("device", None)
     where = _device_of(where, device_given)
     if not data and "size" in named:
@@ -35,9 +36,9 @@ def construct(kind: dtype, where, data: tuple, named: dict):
                 "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported. "
                 "Use torch.tensor(...) or torch.as_tensor(...) instead."
             )
-        if values.dtype is not kind:
-            raise TypeError(f"expected a tensor of dtype {kind} (got {values.dtype})")
-        return _ops.to(_ops.detach(values), where)
+        if wanted is not None and values.dtype is not wanted:
+            raise TypeError(f"expected a tensor of dtype {wanted} (got {values.dtype})")
+        return _ops.to(_ops.view_as(values, values), where)
     if isinstance(values, float) or not hasattr(values, "__len__"):
         raise TypeError(f"new(): data must be a sequence (got {type(values).__name__})")
     return tensor(values, dtype=kind, device=where)

@@ -42,7 +42,9 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size=N
         out = None
         if randomness == "error" and size:
             out = _at_once(name, of_row, leaves, dims, size, out_dims, devices)
-        if out is None and [x._version for x in shared] == versions:
+        if out is not None:
+            return out
+        if [x._version for x in shared] == versions:
             loops.depth += 1
             try:
                 rows = [
