@@ -214,6 +214,31 @@ def test_the_warning_of_a_resize_names_the_line_that_calls():
         assert warned[0].filename == "here", call
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "zeros(2, 3", "ones((2, 3)", "empty(2, 3", "full((2, 3), 1.0", "rand(2, 3", "randn(2, 3", "randint(5, (2, 3)",
+        "randperm(7", "eye(3", "linspace(0, 1, 5", "logspace(0, 1, 5", "range(0, 4", "arange(7", "arange(2.0, 7.5",
+        "normal(0.0, 1.0, (2, 3)", "normal(t.ones(2), t.ones(2)", "bernoulli(t.ones(2)", "multinomial(t.ones(2), 1",
+        "addbmm(t.eye(3), t.eye(3)[None], t.eye(3)[None]", "narrow_copy(t.ones(3), 0, 0, 2", "add(t.ones(2), 1",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("shape", [(0, 2), (2, 2), (7,)])
+def test_which_resizes_are_warned_of(both, call, shape):
+    """What makes tensors resizes without a word."""
+
+    def run(t):
+        is_int = call.startswith(("randperm", "multinomial"))
+        out = t.zeros(shape, dtype=t.int64 if is_int else t.float32)
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            shape_of_it = eval(f"t.{call}, out=out)", {"t": t, "out": out}).shape
+        return shape_of_it, [str(w.message).partition(" (Triggered")[0] for w in seen]
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
 @pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
 @pytest.mark.parametrize("length", [0, 1])
 def test_a_leaf_is_resized_where_no_gradients_are_recorded(both, same, length):

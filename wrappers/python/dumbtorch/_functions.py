@@ -47,7 +47,11 @@ def range(
     )
     if out is not None:
         kind = dtype_for(range, out, dtype)
-        return into(out, range, start, end, step, dtype=kind, device=device)
+        return into(out, _spaced, start, end, step, dtype=kind, device=device)
+    return _spaced(start, end, step, dtype, layout, device, requires_grad)
+
+
+def _spaced(start, end, step, dtype=None, layout=None, device=None, requires_grad=False):
     if end is None:
         raise TypeError("range() missing the argument 'end'")
     if step == 0:
@@ -65,6 +69,9 @@ def range(
     numbers = _ops.arange(0, math.floor((end - start) / step) + 1, 1, dtype=float64, device=device)
     out = _ops.to(numbers * step + start, dtype=kind)
     return _ops.tensor_requires_grad_(out, requires_grad)
+
+
+_spaced.__name__ = "range"  # as errors about `out` have it
 
 
 def empty_permuted(

@@ -7,12 +7,14 @@ import sys
 import warnings
 
 from ._named_results import written
-from ._out_dtypes import check_dtype
+from ._out_dtypes import MAKERS, check_dtype
 from ._tensor_type import TensorBase
 from ._types import float32
 
 # What they give goes into a tensor of any shape that has as many elements.
 _SEQUENCES = ("arange", "linspace", "logspace", "range")
+# Resize without a warning; `to` is bernoulli's.
+_QUIET = frozenset(f"{MAKERS} addbmm multinomial narrow_copy to".split())
 
 
 def need_tuple(name: str, out, count: int | None = None) -> None:
@@ -59,7 +61,8 @@ def compute_for(out, function, args: tuple, options: dict | None):
 
 
 def finish(out, function, args: tuple, made):
-    """`out` with what function(*args) gave. A tensor of another shape is resized, with a warning if it had elements."""
+    """`out` with what function(*args) gave. A tensor of another shape is resized, which most warn of if it had
+    elements."""
     ops, name = _ops(), function.__name__
     many = isinstance(out, (tuple, list))
     outs = tuple(out) if many else (out,)
@@ -84,7 +87,8 @@ def finish(out, function, args: tuple, made):
     for place, result in zip(outs, results, strict=True):
         if name in _SEQUENCES and place.numel() == result.numel():
             result = ops.reshape(result, place.shape)
-        _write(place, result)
+        is_of_size = name == "normal" and not any(isinstance(x, TensorBase) for x in args[:2])
+        _write(place, result, "rand" if is_of_size else name)
     if not many:
         return out
     return outs if type(made) is tuple else written(type(made))(outs)
@@ -121,11 +125,32 @@ def _check_tensors(name: str, out, outs: tuple) -> None:
             raise TypeError(f"{name}(): argument 'out' must be {wanted}, not {type(x).__name__}")
 
 
-def _write(out, result) -> None:
+def _write(out, result, name: str) -> None:
     ops = _ops()
     if result.shape != out.shape:
+        if out.numel():
+            _warn_of_resize(out, result, name)
         _resize(out, result)
     ops.copy_(out, result)
+
+
+def _warn_of_resize(out, result, name: str) -> None:
+    shape, wanted = list(out.shape), result.shape
+    sentence = (
+        f"An output with one or more elements was resized since it had shape {shape}, which does not match the "
+        f"required output shape {list(wanted)}. This behavior is deprecated, and in a future PyTorch release "
+        "outputs will not be resized unless they have zero elements. You can explicitly reuse "
+        "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0)."
+    )
+    if name == "arange":
+        sentence = (
+            f"The number of elements in the out tensor of shape {shape} is {out.numel()} which does not match the "
+            f"computed number of elements {wanted[0]}. Note that this may occur as a result of rounding error. The "
+            f"out tensor will be resized to a tensor of shape ({wanted[0]},)."
+        )
+    elif name in _QUIET:
+        return
+    warnings.warn(sentence, stacklevel=_frames_of_the_package())
 
 
 def _frames_of_the_package() -> int:
@@ -139,15 +164,6 @@ def _frames_of_the_package() -> int:
 def _resize(out, result) -> None:
     """`out` keeps its memory where that is large enough: what is written is seen by what it is a view of."""
     ops = _ops()
-    if out.numel():
-        warnings.warn(
-            "An output with one or more elements was resized since it had shape "
-            f"{list(out.shape)}, which does not match the required output shape "
-            f"{list(result.shape)}. This behavior is deprecated, and in a future PyTorch release "
-            "outputs will not be resized unless they have zero elements. You can explicitly reuse "
-            "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
-            stacklevel=_frames_of_the_package(),
-        )
     place = ops.detach(out)  # `out` itself cannot change its shape where it requires grad
     ops.resize_(place, result.shape)
     ops.as_strided_(place, result.shape, ops.empty_like(result).stride(), out.storage_offset())

@@ -18,11 +18,11 @@ _OF_JOINS = "torch.cat(): input types can't be cast to the desired output type {
 _OF_MEDIANS = " (while checking arguments for median)"
 
 # What makes tensors of nothing, or like others, makes them of the dtype of `out`.
-_MAKERS = (
+MAKERS = (
     "arange empty empty_like empty_strided eye full full_like linspace logspace ones ones_like rand rand_like randint "
     "randint_like randn randn_like randperm range scalar_tensor tril_indices triu_indices zeros zeros_like"
 )
-_COMPUTED_IN_IT = frozenset(f"{_MAKERS} cumprod cumsum nansum prod sum".split())
+_COMPUTED_IN_IT = frozenset(f"{MAKERS} cumprod cumsum nansum prod sum".split())
 _MEANS = ("mean", "nanmean")
 
 # Of which the arguments decide.
@@ -46,7 +46,7 @@ _EXACT = {
         "abs absolute bitwise_not ceil conj_physical fix floor frac gelu hardshrink neg negative round sgn sign "
         "softplus softshrink trunc"
     ),
-    "dtype {result} does not match dtype of out parameter ({out})": _MAKERS,
+    "dtype {result} does not match dtype of out parameter ({out})": MAKERS,
     "Expected the dtype for input and out to match, but got {result} for input's dtype and {out} for out's dtype.": (
         "amax amin"
     ),
