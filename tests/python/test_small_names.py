@@ -264,7 +264,8 @@ def test_functions(text, both, same):
         "t.broadcast_shapes(1.5, (2,))", "t.broadcast_shapes(t.tensor(2))", "t.broadcast_shapes(None, (2,))",
         "t.use_deterministic_algorithms(False, warn_only=1)", "t.set_num_interop_threads('a')",
         "t.set_num_interop_threads(2**31)", "t.set_num_interop_threads(-(2**63) - 1)",
-        "t.ones(2).as_subclass(int)", "t.ones(2).as_subclass(3)",
+        "t.ones(2).as_subclass(int)", "t.ones(2).as_subclass(3)", "t.utils.deterministic.fill_uninitialized_memory",
+        "setattr(t.utils.deterministic, 'fill_uninitialized_memory', 1)",
         "t.set_warn_always(1)", "t.set_warn_always(None)",
     ],
 )  # fmt: skip
