@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from typing import NamedTuple
 
 from . import _ops
 from ._tensor_type import Callback, TensorBase, own
@@ -11,22 +12,27 @@ from ._tensor_type import Callback, TensorBase, own
 
 class GradFn:
     """The operation that made a tensor; for a leaf, what adds to its gradient. Each operation has a class of its
-    name, which programs that draw graphs ask for."""
+    name, which programs that draw graphs ask for, and one object as long as that lives, whose id they write."""
 
-    __slots__ = ("_node", "_output")
+    __slots__ = ("__weakref__", "_node", "_output")
     requires_grad = True
 
     def __new__(cls, node, output=None):
+        address = node.address()
+        known = _seen.get(address)
+        if known is not None:
+            return known
         name = node.name().rpartition(":")[2]
         kind = _KINDS.get(name)
         if kind is None:
             kind = _KINDS[name] = type(name, (GradFn,), {"__slots__": (), "__module__": "builtins"})
-        return object.__new__(kind)
+        made = _seen[address] = object.__new__(kind)
+        made._node, made._output = node, _nothing
+        return made
 
     def __init__(self, node, output=None):
-        self._node = node
-        # A tensor that it made, if it is still there.
-        self._output = _nothing if output is None else weakref.ref(output)
+        if output is not None:  # a tensor that it made, if it is still there
+            self._output = weakref.ref(output)
 
     def name(self) -> str:
         return self._node.name()
@@ -119,6 +125,18 @@ def _check_result(hook, grads: tuple, result) -> None:
 def _nothing() -> None:
     """In the place of a weak reference."""
 
+
+class GradientEdge(NamedTuple):
+    """Where a tensor's gradient goes: the operation, and which of its outputs the tensor is. What autograd.grad and
+    backward take it for is the tensor, which it keeps."""
+
+    node: object
+    output_nr: int
+    ownership_token: object = None
+
+
+# By their nodes' addresses, which are nobody else's as long as they live.
+_seen: weakref.WeakValueDictionary[int, GradFn] = weakref.WeakValueDictionary()
 
 _KINDS: dict[str, type] = {"AccumulateGrad": AccumulateGrad}  # the classes of operations
 

@@ -6,6 +6,7 @@ import functools
 import threading
 
 from .. import _late, _ops
+from .._nodes import GradientEdge
 from .._tensor_type import TensorBase
 from .._warning import warn_of_cycle
 from .anomaly import detect_anomaly, set_detect_anomaly
@@ -32,8 +33,23 @@ __all__ = [
 ]  # fmt: skip
 
 
+def _listed(x) -> tuple:
+    return (x,) if isinstance(x, (TensorBase, GradientEdge)) else tuple(x)
+
+
 def _tuple(x) -> tuple:
-    return (x,) if isinstance(x, TensorBase) else tuple(x)
+    """Of one tensor or several, for which edges of the graph may stand."""
+    return tuple(map(_tensor_of, _listed(x)))
+
+
+def _tensor_of(x):
+    if not isinstance(x, GradientEdge):
+        return x
+    if not isinstance(x.ownership_token, TensorBase):
+        raise TypeError(
+            "a GradientEdge has to come from get_gradient_edge, which has it keep its tensor"
+        )
+    return x.ownership_token
 
 
 def _gradients(grads, count: int) -> tuple:
@@ -98,7 +114,8 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
             "allow_unused=False."
         )
-    outputs, inputs = _tuple(outputs), _tuple(inputs)
+    given = _listed(inputs)
+    outputs, inputs = _tuple(outputs), _tuple(given)
     if not inputs:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if is_grads_batched:
@@ -111,6 +128,10 @@ def grad(
         retain_graph = True
     out = _ops.autograd_grad(outputs, inputs, grads, retain_graph, bool(create_graph), unused)
     if materialize_grads:
+        if any(g is None and isinstance(x, GradientEdge) for g, x in zip(out, given, strict=True)):
+            raise RuntimeError(
+                "materialize_grads cannot be used when the given input is a GradientEdge"
+            )
         zeros = functools.partial(_ops.zeros_like, requires_grad=bool(create_graph))
         out = tuple(zeros(x) if g is None else g for g, x in zip(out, inputs, strict=True))
     return out

@@ -7,6 +7,7 @@ import warnings
 
 from .. import _missing, _ops
 from .._tensor_type import Callback, TensorBase, own
+from .._warning import warn_each
 from .grad_mode import no_grad
 
 __getattr__ = _missing.getattr_of(__name__)
@@ -85,6 +86,14 @@ class Function(metaclass=FunctionMeta):
     """
 
     generate_vmap_rule = False  # vmap calls the function for each entry, whatever this says
+
+    def __init__(self, *args, **kwargs):
+        warn_each(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
+            "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
+            "version of PyTorch.",
+            DeprecationWarning,
+        )
 
     def __call__(self, *args, **kwargs):
         raise RuntimeError(

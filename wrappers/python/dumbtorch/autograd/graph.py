@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import weakref
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from .. import _missing, _ops
 from .._native import ffi, lib
 from .._nodes import GradFn as Node
+from .._nodes import GradientEdge
 from .._runtime import NULL, ffi_new, keep_alive, wrap
 from .._tensor import Tensor
 from .._tensor_type import TensorBase
@@ -18,21 +18,14 @@ from .._types import uint8
 __getattr__ = _missing.getattr_of(__name__)
 
 
-class GradientEdge(NamedTuple):
-    """Where a tensor's gradient goes: the operation, and which of its outputs the tensor is."""
-
-    node: object
-    output_nr: int
-    ownership_token: object = None
-
-
 def get_gradient_edge(tensor) -> GradientEdge:
     """Where the gradient of a tensor that requires grad goes."""
     if not tensor.requires_grad:
         raise RuntimeError(
             "It is not possible to get the gradient edge for a Tensor that does not require gradients"
         )
-    return GradientEdge(Node(_ops.tensor_node(tensor)), tensor.output_nr)
+    kept = wrap(lib.py_alias(tensor._h))
+    return GradientEdge(Node(_ops.tensor_node(tensor)), tensor.output_nr, kept)
 
 
 def increment_version(tensor) -> None:
