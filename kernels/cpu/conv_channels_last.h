@@ -11,12 +11,12 @@ namespace {
 constexpr int64_t kShortRun = 8;  // is not worth a pass over the output
 
 // Weights that a panel of output channels is packed from fast: channels of either kind side by
-// side. A few are packed in any order.
+// side, or taps. A few are packed in any order.
 template <class T>
 bool packs_fast(const Correlation<T>& k) {
   constexpr int64_t kFewChannels = 8;
   const KernelWeights<T>& w = k.weights;
-  return w.in_step == 1 || w.out_step == 1 || k.in_channels <= kFewChannels;
+  return w.in_step == 1 || w.out_step == 1 || w.col_step == 1 || k.in_channels <= kFewChannels;
 }
 
 template <class T>
@@ -40,9 +40,33 @@ inline int64_t first_shift(const ConvAxis& a) {
 inline bool has_no_padding(const ConvAxis& a) {
   return first_shift(a) >= 0 && first_shift(a) + reach_of(a, a.out_count) <= a.in_size;
 }
-// The tap that reads the input's position number i of those that it reaches.
+// Which of the input's positions that an output reaches a tap reads, and the tap that reads one.
+inline int64_t place_of(const ConvAxis& a, int64_t tap) {
+  return a.shift_step > 0 ? tap : a.taps - 1 - tap;
+}
 inline int64_t tap_at(const ConvAxis& a, int64_t i) {
-  return a.tap_first + (a.shift_step > 0 ? i : a.taps - 1 - i) * a.tap_step;
+  return a.tap_first + place_of(a, i) * a.tap_step;
+}
+// Outputs that read a position of the image at places [first, last] of those that they reach.
+struct Outputs {
+  int64_t begin, end;
+};
+__attribute__((noinline)) inline Outputs outputs_inside(const ConvAxis& a, int64_t first,
+                                                        int64_t last) {
+  const int64_t shift = first_shift(a);
+  const int64_t begin = max<int64_t>(0, -floor_div(shift + last, a.in_step));
+  const int64_t end = floor_div(a.in_size - 1 - shift - first, a.in_step) + 1;
+  return {begin, max(begin, min(a.out_count, end))};
+}
+
+// What share of what taps read is not zeros around the image.
+__attribute__((noinline)) inline double share_inside(const ConvAxis& a) {
+  int64_t inside = 0;
+  for (int64_t i = 0; i < a.taps; ++i) {
+    const Outputs outputs = outputs_inside(a, i, i);
+    inside += outputs.end - outputs.begin;
+  }
+  return static_cast<double>(inside) / static_cast<double>(a.taps * a.out_count);
 }
 
 template <class T>
@@ -52,7 +76,9 @@ class ChannelsLastConvolution {
       : k_(k),
         in_place_(has_no_padding(k.rows) && has_no_padding(k.cols)),
         run_(k.cols.taps * k.in_channels),
-        run_block_(ceil_div(run_, ceil_div(run_, kMostOfRun))),
+        skips_(!in_place_ && run_ * (1 - share_inside(k.rows) * share_inside(k.cols)) > kPass),
+        run_block_(block_of(
+            skips_ && k.in_channels * (1 - share_inside(k.cols)) > kPass ? k.in_channels : run_)),
         taps_together_(max<int64_t>(1, min(k.rows.taps, kMostOfRun / run_))),
         width_(reach_of(k.cols, k.cols.out_count) * k.in_channels),
         panels_(ceil_div(k.out_channels, kTileCols<T>)),
@@ -96,10 +122,14 @@ class ChannelsLastConvolution {
   // the first.
   static constexpr int64_t kItemBytes = 768 * 1024, kMostOfRun = 256;
   static constexpr int64_t kManyOutputs = 256;  // that weights are worth being fetched for
+  static constexpr double kPass =
+      8;  // steps of a tile that a pass over its output takes as long as
 
   struct Piece {
     int64_t image, images, row, rows;
   };
+
+  static int64_t block_of(int64_t run) { return ceil_div(run, ceil_div(run, kMostOfRun)); }
 
   int64_t panel() const { return k_.rows.taps * run_ * kTileCols<T>; }
   int64_t row_places() const { return ceil_div(k_.rows.out_count, rows_); }
@@ -131,6 +161,7 @@ class ChannelsLastConvolution {
   void pack(int64_t p, T* to) const {
     const KernelWeights<T>& w = k_.weights;
     const int64_t o = p * kTileCols<T>, c = k_.in_channels;
+    if (w.in_step != 1 && w.out_step != 1 && w.col_step == 1) return pack_lines(o, to);
     for (int64_t r = 0; r < k_.rows.taps; ++r) {
       for (int64_t q = 0; q < k_.cols.taps; ++q, to += c * kTileCols<T>) {
         pack_panel(to, kTileCols<T>,
@@ -138,6 +169,60 @@ class ChannelsLastConvolution {
                        tap_at(k_.cols, q) * w.col_step,
                    w.out_step, min<int64_t>(kTileCols<T>, k_.out_channels - o), w.in_step, c);
       }
+    }
+  }
+
+  // The same of weights whose taps lie side by side: as many taps, and channels of them, as make a
+  // buffer full are turned at a time. Small steps from tap to tap would be slow.
+  void pack_lines(int64_t o, T* to) const {
+    constexpr int64_t kMost = 256;
+    const KernelWeights<T>& w = k_.weights;
+    const ConvAxis &rows = k_.rows, &cols = k_.cols;
+    const int64_t row_step = rows.tap_step * w.row_step, col_step = cols.tap_step;
+    const int64_t all = (rows.taps - 1) * row_step + (cols.taps - 1) * col_step + 1;
+    const bool whole = all <= kMost, side_by_side = whole && w.in_step <= kMost;
+    const int64_t lines = whole ? rows.taps : 1;
+    const int64_t few = whole ? cols.taps : min(cols.taps, (kMost - 1) / col_step + 1);
+    const int64_t length = side_by_side ? w.in_step : whole ? all : kMost;
+    const int64_t o_count = min<int64_t>(kTileCols<T>, k_.out_channels - o);
+    T buffer[kMost * kTileCols<T>] = {};
+    for (int64_t c = 0; c < k_.in_channels; c += kMost / length) {
+      const int64_t c_count = min(kMost / length, k_.in_channels - c);
+      for (int64_t r = 0; r < rows.taps; r += lines) {
+        for (int64_t q = 0; q < cols.taps; q += few) {
+          const int64_t q_count = min(few, cols.taps - q);
+          const int64_t reach = (lines - 1) * row_step + (q_count - 1) * col_step + 1;
+          const T* const from = w.data + o * w.out_step + c * w.in_step +
+                                (rows.tap_first + r * rows.tap_step) * w.row_step + cols.tap_first +
+                                q * col_step;
+          const int64_t runs = side_by_side ? 1 : c_count;
+          const int64_t together = (c_count - runs) * length + reach;
+          for (int64_t k = 0; k < runs; ++k) {
+            turn_lines(buffer + k * length * kTileCols<T>, from + k * w.in_step, o_count, together);
+          }
+          for (int64_t i = 0; i < lines; ++i) {
+            for (int64_t j = 0; j < q_count; ++j) {
+              const int64_t tap = place_of(rows, r + i) * cols.taps + place_of(cols, q + j);
+              const T* const line = buffer + (i * row_step + j * col_step) * kTileCols<T>;
+              T* y = to + (tap * k_.in_channels + c) * kTileCols<T>;
+              for (int64_t k = 0; k < c_count; ++k, y += kTileCols<T>) {
+                store(y, load(line + k * length * kTileCols<T>));
+                store(y + kLanes<T>, load(line + k * length * kTileCols<T> + kLanes<T>));
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+
+  __attribute__((noinline)) void turn_lines(T* to, const T* from, int64_t rows,
+                                            int64_t cols) const {
+    constexpr int64_t kFew = 3;  // for which blocks would be made of next to nothing
+    const int64_t step = k_.weights.out_step;
+    if (cols > kFew) return copy_transposed(to, kTileCols<T>, from, step, rows, cols);
+    for (int64_t j = 0; j < cols; ++j) {
+      for (int64_t i = 0; i < rows; ++i) to[j * kTileCols<T> + i] = from[i * step + j];
     }
   }
 
@@ -172,39 +257,56 @@ class ChannelsLastConvolution {
 
   // Panel p: a block of its weights meets all outputs of the piece, to which each adds.
   void multiply(const T* stage, const Piece& piece, int64_t p, const T* weights) const {
+    if (skips_) multiply_block(stage, piece, p, {nullptr, weights, 0, 1, 0, 0, true});
     for (int64_t r = 0; r < k_.rows.taps; r += taps_together_) {
       for (int64_t t = 0; t < run_; t += run_block_) {
-        for (int64_t n = 0; n < piece.images; ++n) {
-          for (int64_t i = 0; i < piece.rows; ++i) {
-            multiply_row({input(stage, piece, n, i) + t, weights + t * kTileCols<T>, r,
-                          min(r + taps_together_, k_.rows.taps), min(run_block_, run_ - t), t == 0},
-                         piece.image + n, piece.row + i, p * kTileCols<T>);
-          }
-        }
+        multiply_block(
+            stage, piece, p,
+            {nullptr, weights + t * kTileCols<T>, r, min(r + taps_together_, k_.rows.taps),
+             min(run_block_, run_ - t), t, !skips_ && t == 0});
       }
     }
   }
 
-  // Rows [tap, tap_end) of the kernel, and of each so much of a run.
+  // Rows [tap, tap_end) of the kernel, and of each a part of its run.
   struct Share {
     const T *input, *weights;  // of row 0 of the kernel
-    int64_t tap, tap_end, length;
+    int64_t tap, tap_end, length, first;
     bool begins;  // a run
   };
 
-  // Row i of an image's output, with channels from o on.
+  __attribute__((noinline)) void multiply_block(const T* stage, const Piece& piece, int64_t p,
+                                                Share share) const {
+    for (int64_t n = 0; n < piece.images; ++n) {
+      for (int64_t i = 0; i < piece.rows; ++i) {
+        share.input = input(stage, piece, n, i) + share.first;
+        multiply_row(share, piece.image + n, piece.row + i, p * kTileCols<T>);
+      }
+    }
+  }
+
+  // Row i of an image's output, with channels from o on. What would meet nothing but zeros around
+  // the image is left out. A share of no length makes outputs begin with the bias.
   void multiply_row(const Share& share, int64_t image, int64_t i, int64_t o) const {
-    const int64_t step = k_.cols.in_step * k_.in_channels, pixels = k_.cols.out_count;
-    const int64_t height = ceil_div(pixels, ceil_div(pixels, kTileRows));
+    const int64_t step = k_.cols.in_step * k_.in_channels;
+    const bool skips = skips_ && share.length > 0;
+    const Outputs pixels = skips ? outputs_inside(k_.cols, share.first / k_.in_channels,
+                                                  (share.first + share.length - 1) / k_.in_channels)
+                                 : Outputs{0, k_.cols.out_count};
+    if (pixels.begin == pixels.end) return;
+    const int64_t count = pixels.end - pixels.begin;
+    const int64_t height = ceil_div(count, ceil_div(count, kTileRows));
     const int64_t cols = min<int64_t>(kTileCols<T>, k_.out_channels - o);
     const int64_t input_row = in_place_ ? k_.x.h_step : width_;
     const int64_t y_step = k_.cols.out_step * k_.y.w_step;
     const EvenRows even = {kTileCols<T>};
-    for (int64_t j = 0; j < pixels; j += height) {
+    for (int64_t j = pixels.begin; j < pixels.end; j += height) {
       T* const y = k_.y.at(image, o, k_.rows.out_first + i * k_.rows.out_step,
                            k_.cols.out_first + j * k_.cols.out_step);
-      const int64_t rows = min(height, pixels - j);
+      const int64_t rows = min(height, pixels.end - j);
       for (int64_t r = share.tap; r < share.tap_end; ++r) {
+        const int64_t h = i * k_.rows.in_step + first_shift(k_.rows) + r;
+        if (skips && (h < 0 || h >= k_.rows.in_size)) continue;
         const bool is_first = r == 0 && share.begins;
         const TileOutput<T> out = {
             y, y_step, is_first ? bias_ + o : y, is_first ? 0 : y_step, nullptr, T(1), T(1)};
@@ -221,8 +323,10 @@ class ChannelsLastConvolution {
 
   const Correlation<T>& k_;
   const bool in_place_;
-  const int64_t run_, run_block_, taps_together_;  // of a block of weights
-  const int64_t width_, panels_;                   // width_: elements of a row of the stage
+  const int64_t run_;
+  const bool skips_;                         // what meets zeros around the image
+  const int64_t run_block_, taps_together_;  // of a block of weights
+  const int64_t width_, panels_;             // width_: elements of a row of the stage
   const bool parallel_;
   int64_t rows_, images_, panels_together_;  // of an item
   bool packs_late_;                          // one panel at a time, if it meets one item only

@@ -161,8 +161,9 @@ inline void copy_block_transposed(float* y, int64_t y_stride, const float* x, in
   }
 }
 
-inline void copy_transposed(float* y, int64_t y_stride, const float* x, int64_t x_stride,
-                            int64_t rows, int64_t cols) {
+__attribute__((noinline)) inline void copy_transposed(float* y, int64_t y_stride, const float* x,
+                                                      int64_t x_stride, int64_t rows,
+                                                      int64_t cols) {
   for (int64_t i = 0; i < rows; i += 16) {
     for (int64_t j = 0; j < cols; j += 16) {
       copy_block_transposed(y + j * y_stride + i, y_stride, x + i * x_stride + j, x_stride,

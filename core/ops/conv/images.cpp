@@ -103,8 +103,7 @@ Tensor convolve(const Tensor& x, const Tensor& weight, const Tensor& bias, const
     return image_of(linear(as_rows(x), as_rows(weight), bias), sizes, channels_last);
   if (!is_worth_channels_last(x, weight, sizes, c, false))
     return run_convolution(x, weight, bias, sizes, channels_last, c);
-  return contiguous(
-      run_convolution(as_channels_last(x), as_channels_last(weight), bias, sizes, true, c));
+  return contiguous(run_convolution(as_channels_last(x), weight, bias, sizes, true, c));
 }
 
 // Of constants it is a constant, too.
@@ -169,8 +168,7 @@ Tensor spread(const Tensor& g, const Tensor& weight, const Dims& input_sizes,
     return image_of(matmul(as_rows(g), as_rows(weight)), input_sizes, channels_last);
   if (!is_worth_channels_last(g, weight, input_sizes, c, true))
     return run_spreading(g, weight, input_sizes, channels_last, c);
-  return contiguous(
-      run_spreading(as_channels_last(g), as_channels_last(weight), input_sizes, true, c));
+  return contiguous(run_spreading(as_channels_last(g), weight, input_sizes, true, c));
 }
 
 Tensor input_gradient(const Tensor& g, const Tensor& weight, const Dims& input_sizes,

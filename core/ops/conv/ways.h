@@ -21,22 +21,27 @@ inline Tensor as_rows(const Tensor& x) {
 // Images in planes are computed with what lies between their rows, which is thrown away: how many
 // outputs there are in a row or column, and how many of these others. A window of 3 on rows of 8
 // without padding has 6 outputs and 2 others; with a padding of 1, which two rows share, 8 and 1.
-// Transposed, `size` is that of the result, of which each stride makes a phase.
+// Transposed, `size` is that of the result, of which each stride makes a phase. Channels-last, what
+// would meet zeros around an image is left out: `needed` is less than there are outputs.
 struct Line {
-  double outputs, others;
+  double outputs, others, needed;
 };
 inline Line line_of(const Window& w, int d, int64_t size, bool transposed) {
   const int64_t stride = w.stride[d], beside = w.size[d] - 1;
   const int64_t padding = std::min(beside, w.padding[d]);
-  const int64_t alone = transposed ? padding : beside - padding;
-  return {static_cast<double>(transposed ? (size + stride - 1) / stride : size),
-          static_cast<double>(stride > 1 ? beside / stride : alone)};
+  const int64_t zeros = transposed ? beside - padding : padding;
+  const auto outputs = static_cast<double>(transposed ? (size + stride - 1) / stride : size);
+  const auto left_out =
+      static_cast<double>(zeros * (zeros + 1)) / static_cast<double>(stride * w.size[d]);
+  return {outputs, static_cast<double>(stride > 1 ? beside / stride : beside - zeros),
+          std::max(outputs - left_out, outputs / 3)};
 }
 
 // Whether y = x with the weight takes less time channels-last, copies included. A multiply-add
-// takes 1/70 ns then, 1/75 ns in planes, 1/60 with strides. An element that is copied takes 1 ns,
-// of the result half as much; not transposed, what is won must be three times that to show. Narrow
-// dtypes are widened on the way, which takes longer channels-last than all that is won.
+// takes 1/70 ns then, 1/75 ns in planes, 1/60 with strides. An element that is copied takes 0.3 ns.
+// Weights are packed either way, but in planes not for a few outputs, and transposed with strides
+// each phase packs some of all lines. Narrow dtypes are widened on the way, which takes longer
+// channels-last than all that is won.
 inline bool is_worth_channels_last(const Tensor& x, const Tensor& weight, const Dims& y,
                                    const ConvGeometry& c, bool transposed) {
   const Window& w = c.window;
@@ -47,12 +52,14 @@ inline bool is_worth_channels_last(const Tensor& x, const Tensor& weight, const 
       is_channels_last(weight))
     return false;
   const Line rows = line_of(w, 0, y[2], transposed), cols = line_of(w, 1, y[3], transposed);
-  const double needed = rows.outputs * cols.outputs / 70;
+  const double needed = rows.needed * cols.needed / 70;
   const double computed = (rows.outputs + rows.others) * (cols.outputs + cols.others);
   const double rate = w.stride == one ? 75 : 60;
-  const auto copied = static_cast<double>(x.numel() + weight.numel() + y[0] * y[1] * pixels / 2);
-  const double won = static_cast<double>(y[0] * weight.numel()) * (computed / rate - needed);
-  return won > (transposed ? copied : 3 * copied);
+  const auto images = static_cast<double>(y[0]), weights = static_cast<double>(weight.numel());
+  const bool packs_more = images * computed <= 256 || (transposed && w.stride != one);
+  const double copied = 0.3 * static_cast<double>(x.numel() + y[0] * y[1] * pixels) +
+                        (packs_more ? 0.2 * weights : 0);
+  return images * weights * (computed / rate - needed) > copied;
 }
 
 inline Tensor as_channels_last(const Tensor& x) {

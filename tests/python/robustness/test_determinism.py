@@ -52,6 +52,7 @@ def convolutions(t):
         ((2, 16, 19, 17), (32, 8, 5, 3), {"stride": 2, "groups": 2}),
         ((4, 32, 14, 14), (32, 1, 3, 3), {"groups": 32, "padding": 1}),
         ((1, 64, 28, 28), (64, 64, 1, 1), {}),
+        ((2, 128, 9, 8), (96, 128, 5, 5), {"padding": 2}),
     ):
         x, w = t.randn(*sizes, requires_grad=True), t.randn(*weight, requires_grad=True)
         y = F.conv2d(x, w, **options)
