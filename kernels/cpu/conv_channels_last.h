@@ -121,7 +121,7 @@ class ChannelsLastConvolution {
   // An item's input and output stay in the second-level cache, and so much of a run's weights in
   // the first.
   static constexpr int64_t kItemBytes = 768 * 1024, kMostOfRun = 256;
-  static constexpr int64_t kManyOutputs = 256;  // that weights are worth being fetched for
+  static constexpr int64_t kManyOutputs = 512;  // that weights are worth being fetched for
   static constexpr double kPass =
       8;  // steps of a tile that a pass over its output takes as long as
 
