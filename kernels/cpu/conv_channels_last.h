@@ -10,13 +10,20 @@ namespace {
 
 constexpr int64_t kShortRun = 8;  // is not worth a pass over the output
 
+constexpr int64_t kMostOfLines = 256;  // elements of weights that are turned at a time
+
+inline int64_t reach_of_taps(const ConvAxis& a) {
+  return (a.taps - 1) * a.tap_step + 1;
+}
+
 // Weights that a panel of output channels is packed from fast: channels of either kind side by
 // side, or taps. A few are packed in any order.
 template <class T>
 bool packs_fast(const Correlation<T>& k) {
   constexpr int64_t kFewChannels = 8;
   const KernelWeights<T>& w = k.weights;
-  return w.in_step == 1 || w.out_step == 1 || w.col_step == 1 || k.in_channels <= kFewChannels;
+  const bool lines = w.col_step == 1 && reach_of_taps(k.cols) <= kMostOfLines;
+  return w.in_step == 1 || w.out_step == 1 || lines || k.in_channels <= kFewChannels;
 }
 
 template <class T>
@@ -161,7 +168,9 @@ class ChannelsLastConvolution {
   void pack(int64_t p, T* to) const {
     const KernelWeights<T>& w = k_.weights;
     const int64_t o = p * kTileCols<T>, c = k_.in_channels;
-    if (w.in_step != 1 && w.out_step != 1 && w.col_step == 1) return pack_lines(o, to);
+    if (w.in_step != 1 && w.out_step != 1 && w.col_step == 1 &&
+        reach_of_taps(k_.cols) <= kMostOfLines)
+      return pack_lines(o, to);
     for (int64_t r = 0; r < k_.rows.taps; ++r) {
       for (int64_t q = 0; q < k_.cols.taps; ++q, to += c * kTileCols<T>) {
         pack_panel(to, kTileCols<T>,
@@ -175,41 +184,32 @@ class ChannelsLastConvolution {
   // The same of weights whose taps lie side by side: as many taps, and channels of them, as make a
   // buffer full are turned at a time. Small steps from tap to tap would be slow.
   void pack_lines(int64_t o, T* to) const {
-    constexpr int64_t kMost = 256;
     const KernelWeights<T>& w = k_.weights;
     const ConvAxis &rows = k_.rows, &cols = k_.cols;
-    const int64_t row_step = rows.tap_step * w.row_step, col_step = cols.tap_step;
-    const int64_t all = (rows.taps - 1) * row_step + (cols.taps - 1) * col_step + 1;
-    const bool whole = all <= kMost, side_by_side = whole && w.in_step <= kMost;
-    const int64_t lines = whole ? rows.taps : 1;
-    const int64_t few = whole ? cols.taps : min(cols.taps, (kMost - 1) / col_step + 1);
-    const int64_t length = side_by_side ? w.in_step : whole ? all : kMost;
+    const int64_t row_step = rows.tap_step * w.row_step, line = reach_of_taps(cols);
+    const int64_t all = (rows.taps - 1) * row_step + line;
+    const bool whole = all <= kMostOfLines, side_by_side = whole && w.in_step <= kMostOfLines;
+    const int64_t lines = whole ? rows.taps : 1, reach = whole ? all : line;
+    const int64_t length = side_by_side ? w.in_step : reach, some = kMostOfLines / length;
     const int64_t o_count = min<int64_t>(kTileCols<T>, k_.out_channels - o);
-    T buffer[kMost * kTileCols<T>] = {};
-    for (int64_t c = 0; c < k_.in_channels; c += kMost / length) {
-      const int64_t c_count = min(kMost / length, k_.in_channels - c);
+    T buffer[kMostOfLines * kTileCols<T>] = {};
+    for (int64_t c = 0; c < k_.in_channels; c += some) {
+      const int64_t c_count = min(some, k_.in_channels - c), runs = side_by_side ? 1 : c_count;
       for (int64_t r = 0; r < rows.taps; r += lines) {
-        for (int64_t q = 0; q < cols.taps; q += few) {
-          const int64_t q_count = min(few, cols.taps - q);
-          const int64_t reach = (lines - 1) * row_step + (q_count - 1) * col_step + 1;
-          const T* const from = w.data + o * w.out_step + c * w.in_step +
-                                (rows.tap_first + r * rows.tap_step) * w.row_step + cols.tap_first +
-                                q * col_step;
-          const int64_t runs = side_by_side ? 1 : c_count;
-          const int64_t together = (c_count - runs) * length + reach;
-          for (int64_t k = 0; k < runs; ++k) {
-            turn_lines(buffer + k * length * kTileCols<T>, from + k * w.in_step, o_count, together);
-          }
-          for (int64_t i = 0; i < lines; ++i) {
-            for (int64_t j = 0; j < q_count; ++j) {
-              const int64_t tap = place_of(rows, r + i) * cols.taps + place_of(cols, q + j);
-              const T* const line = buffer + (i * row_step + j * col_step) * kTileCols<T>;
-              T* y = to + (tap * k_.in_channels + c) * kTileCols<T>;
-              for (int64_t k = 0; k < c_count; ++k, y += kTileCols<T>) {
-                store(y, load(line + k * length * kTileCols<T>));
-                store(y + kLanes<T>, load(line + k * length * kTileCols<T> + kLanes<T>));
-              }
-            }
+        const T* const from = w.data + o * w.out_step + c * w.in_step +
+                              (rows.tap_first + r * rows.tap_step) * w.row_step + cols.tap_first;
+        for (int64_t k = 0; k < runs; ++k) {
+          turn_lines(buffer + k * length * kTileCols<T>, from + k * w.in_step, o_count,
+                     (c_count - runs) * length + reach);
+        }
+        for (int64_t i = 0; i < lines * cols.taps; ++i) {
+          const int64_t tap_row = i / cols.taps, tap_col = i % cols.taps;
+          const int64_t tap = place_of(rows, r + tap_row) * cols.taps + place_of(cols, tap_col);
+          const T* x = buffer + (tap_row * row_step + tap_col * cols.tap_step) * kTileCols<T>;
+          T* y = to + (tap * k_.in_channels + c) * kTileCols<T>;
+          for (int64_t k = 0; k < c_count; ++k, y += kTileCols<T>, x += length * kTileCols<T>) {
+            store(y, load(x));
+            store(y + kLanes<T>, load(x + kLanes<T>));
           }
         }
       }

@@ -1,11 +1,12 @@
 // The two kernels at the bottom of every matrix product and convolution. Both keep a tile of sums
 // in registers for the whole of the inner loop; they differ in where the vectors lie.
+//
+// Not in a namespace without a name: the files of an instruction set share one copy of each tile.
 #pragma once
 
 #include "kernels/cpu/simd.h"
 
 namespace dt::cpu {
-namespace {
 
 // The tile of outer products: kTileRows x (2 vectors) sums fill the registers, less the two vectors
 // of b and one of a.
@@ -249,5 +250,4 @@ __attribute__((noinline)) void inner_tile(const Runs& runs, const T* a, int64_t 
   sum_lanes<T>(tile, sums);
 }
 
-}  // namespace
 }  // namespace dt::cpu

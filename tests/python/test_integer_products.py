@@ -9,7 +9,7 @@ DTYPES = ("int8", "uint8", "int16", "int32", "int64")
 # rows, terms, columns: less than a tile, edges of tiles, of blocks of terms and of parts
 SIZES = (
     (1, 1, 1), (1, 300, 70), (4, 0, 5), (3, 7, 129), (9, 256, 64), (65, 65, 33), (70, 600, 17),
-    (8, 70, 530), (6, 513, 40), (130, 3, 1),
+    (8, 70, 530), (6, 513, 40), (130, 3, 1), (1, 700, 131), (1, 2100, 9), (40, 600, 5), (200, 270, 14),
 )  # fmt: skip
 
 

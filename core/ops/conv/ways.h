@@ -47,9 +47,9 @@ inline bool is_worth_channels_last(const Tensor& x, const Tensor& weight, const 
   const Window& w = c.window;
   const IntPair one{1, 1};
   const int64_t lanes = (y[1] + 15) / 16 * 16, pixels = y[2] * y[3];
-  if (c.groups > 1 || w.dilation != one || w.size == one || pixels < 2 || 4 * lanes > 5 * y[1] ||
-      x.device() != kCpu || info(x.dtype()).compute != x.dtype() || is_channels_last(x) ||
-      is_channels_last(weight))
+  if (c.groups > 1 || w.dilation != one || w.size == one || w.size[1] > 256 || pixels < 2 ||
+      4 * lanes > 5 * y[1] || x.device() != kCpu || info(x.dtype()).compute != x.dtype() ||
+      is_channels_last(x) || is_channels_last(weight))
     return false;
   const Line rows = line_of(w, 0, y[2], transposed), cols = line_of(w, 1, y[3], transposed);
   const double needed = rows.needed * cols.needed / 70;
