@@ -67,7 +67,7 @@ bool copy_small(const Tensor& y, int d, int64_t start, int64_t length, const Ten
   char* to = static_cast<char*>(y.data()) + start * (row / length);
   const char* from = static_cast<const char*>(x.data());
   for (int64_t i = 0; i < rows; ++i, to += apart, from += row)
-    memcpy(to, from, static_cast<size_t>(row));
+    memmove(to, from, static_cast<size_t>(row));
   return true;
 }
 
