@@ -79,14 +79,12 @@ from ._runtime import (
     shape_list,
     take_bytes,
     take_numbers,
-    take_tensors,
     take_text,
     take_texts,
     wrap,
-    wrap_or,
 )
 from ._signatures import by_own_names
-from ._tensor_type import TensorBase, into, keep_raised, same_shape
+from ._tensor_type import TensorBase, into, keep_raised, same_shape, take_tensors, wrap_or
 from ._types import DTYPE, MEMORY_FORMAT, Choice
 from ._warning import alpha_by_position, warn_of_sizes
 """

@@ -199,20 +199,6 @@ static handle_result py_alias(int64_t handle) {
   return (int64_t)(intptr_t)out;
 }
 
-/* Fills out with the list's handles and releases the list. */
-static status_result py_list_take(int64_t list, int64_t* out, int64_t n) {
-  dt_tensor_list* const handle = (dt_tensor_list*)(intptr_t)list;
-  dt_status status = 0;
-  for (int64_t i = 0; i < n; i++) {
-    dt_tensor* tensor = NULL;
-    if (!status) status = dt_tensor_list_get(handle, i, &tensor);
-    out[i] = (int64_t)(intptr_t)tensor;
-  }
-  for (int64_t i = 0; status && i < n; i++) dt_tensor_release((dt_tensor*)(intptr_t)out[i]);
-  dt_tensor_list_release(handle);
-  return status;
-}
-
 static count_result py_bytes_data(int64_t bytes, const char** data) {
   const void* address = NULL;
   int64_t n = 0;

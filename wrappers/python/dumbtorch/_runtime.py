@@ -26,7 +26,6 @@ from ._tensor_type import (
     read_operand,
     read_scalar,
     wrap,
-    wrap_or,
 )
 from ._types import device, layout, strided
 
@@ -289,14 +288,6 @@ def _held(tensors):
 
 def take_numbers(out, count: int) -> tuple:
     return tuple(unpack(out, count)) if count else ()
-
-
-def take_tensors(handle: int, given=(None,)) -> tuple:
-    """The entries of a tensor list, which is released. Each is wrapped beside the one `given`, or that at its place."""
-    n = lib.py_tensor_list_len(handle)
-    out = ffi_new("int64_t[]", n)
-    lib.py_list_take(handle, out, n)
-    return tuple([wrap_or(h, x) if h else None for h, x in zip(out, itertools.cycle(given))])
 
 
 def give_list(tensors) -> int:
