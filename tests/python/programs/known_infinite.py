@@ -134,6 +134,7 @@ def _(c: Case) -> bool:
     steps = at_once or c.derives(
         "Convolution", "NativeLayerNorm", "Gelu", "LinalgLu", "LinalgSlogdet"
     )
+    steps = steps or c.passes(r"(?:linalg\.multi_dot|chain_matmul)")
     return steps and only_the_infinite_differs(c) and may_overflow(c)
 
 
@@ -269,6 +270,13 @@ def _(c: Case) -> bool:
     centered = "RMSprop(" in c.stepped and "centered=True" in c.stepped
     lost = all_that_differ(c, lambda ours, theirs: ours.isnan() & ~theirs.isnan())
     return centered and lost and may_overflow(c, "addcmul_?")
+
+
+# A product of many in another order.
+@documented("What overflows on the way")
+def _(c: Case) -> bool:
+    products = re.search(r"\bprod\(", c.statement) is not None
+    return products and only_the_infinite_differs(c) and may_overflow(c)
 
 
 # A product that overflows, which PyTorch adds before it is rounded.

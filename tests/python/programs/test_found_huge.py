@@ -173,6 +173,23 @@ x1 = t.tensor([[0.0, 1e-30]], requires_grad=True)
 x2 = t.linalg.matrix_norm(x1).clone()
 x2.backward()
 """,
+    "a product of many that overflows before it is 0": """
+x1 = t.tensor([[[0.0], [1e30]], [[0.0], [1e30]], [[t.nan], [0.0]]])
+x2 = x1.prod(dim=0)
+""",
+    "an infinity that arrives at a product of three matrices": """
+x1 = t.tensor([[0.0, 0.0], [0.0, 0.5]], dtype=t.float64).requires_grad_()
+x2 = t.tensor([[0.0, 0.5], [0.0, 0.0]], dtype=t.float64)
+x3 = t.linalg.multi_dot([x1, x2, x1])
+x4 = t.tensor([[0.0, 0.0], [0.0, t.inf]])
+x3.backward(x4)
+""",
+    "a wider gradient that is handed in": """
+x1 = t.tensor(0.0, requires_grad=True)
+x2, x3 = t.max(x1, 0)
+x4 = t.tensor(2.2, dtype=t.float64, requires_grad=True)
+x5, x6, n7 = t.autograd.grad(x2, [x1, x2, x1], x4)
+""",
 }
 
 
