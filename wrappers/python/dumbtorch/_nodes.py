@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from typing import NamedTuple
+from collections import namedtuple
 
 from . import _ops
 from ._tensor_type import Callback, TensorBase, own
@@ -126,13 +126,11 @@ def _nothing() -> None:
     """In the place of a weak reference."""
 
 
-class GradientEdge(NamedTuple):
+class GradientEdge(namedtuple("GradientEdge", "node output_nr ownership_token", defaults=[None])):
     """Where a tensor's gradient goes: the operation, and which of its outputs the tensor is. What autograd.grad and
     backward take it for is the tensor, which it keeps."""
 
-    node: object
-    output_nr: int
-    ownership_token: object = None
+    __slots__ = ()
 
 
 # By their nodes' addresses, which are nobody else's as long as they live.

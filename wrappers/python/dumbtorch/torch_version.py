@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import operator
-import re
 from collections.abc import Iterable
 
 from . import _missing
@@ -12,16 +12,6 @@ from .version import __version__ as _version
 __getattr__ = _missing.getattr_of(__name__)
 
 __all__ = ["TorchVersion"]
-
-# PEP 440, without epochs: 2.13, 2.13.0rc1, 2.13.0.post2, 2.13.0.dev20260101, each with a local part: +cpu.
-_FORM = re.compile(
-    r"\s*v?(?P<release>\d+(?:\.\d+)*)"
-    r"(?:[-_.]?(?P<early>a|alpha|b|beta|c|rc|pre|preview)[-_.]?(?P<early_number>\d*))?"
-    r"(?:[-_.]?(?P<post>post|rev|r)[-_.]?(?P<post_number>\d*))?"
-    r"(?P<dev>[-_.]?dev[-_.]?(?P<dev_number>\d*))?"
-    r"(?:\+(?P<local>[a-z0-9]+(?:[-_.][a-z0-9]+)*))?\s*",
-    re.IGNORECASE,
-)
 
 
 class TorchVersion(str):
@@ -45,12 +35,27 @@ for _name in ("__eq__", "__lt__", "__le__", "__gt__", "__ge__"):
     setattr(TorchVersion, _name, _compare(_name))
 
 
+@functools.cache
+def _form():
+    """PEP 440, without epochs: 2.13, 2.13.0rc1, 2.13.0.post2, 2.13.0.dev20260101, each with a local part: +cpu."""
+    import re
+
+    return re.compile(
+        r"\s*v?(?P<release>\d+(?:\.\d+)*)"
+        r"(?:[-_.]?(?P<early>a|alpha|b|beta|c|rc|pre|preview)[-_.]?(?P<early_number>\d*))?"
+        r"(?:[-_.]?(?P<post>post|rev|r)[-_.]?(?P<post_number>\d*))?"
+        r"(?P<dev>[-_.]?dev[-_.]?(?P<dev_number>\d*))?"
+        r"(?:\+(?P<local>[a-z0-9]+(?:[-_.][a-z0-9]+)*))?\s*",
+        re.IGNORECASE,
+    )
+
+
 def _key(version: object) -> tuple | None:
     """What sorts as PEP 440 says: dev releases before early ones, those before the release, later ones after it."""
     if isinstance(version, Iterable) and not isinstance(version, str):
         version = ".".join(map(str, version))
     is_version = isinstance(version, str) or hasattr(version, "release")
-    found = _FORM.fullmatch(str(version)) if is_version else None
+    found = _form().fullmatch(str(version)) if is_version else None
     if found is None:
         return None
     release = [int(n) for n in found["release"].split(".")]
@@ -62,7 +67,7 @@ def _key(version: object) -> tuple | None:
         stage = -1
     post = int(found["post_number"] or 0) if found["post"] else -1
     dev = (0, int(found["dev_number"] or 0)) if found["dev"] else (1, 0)
-    local = re.split("[-_.]", (found["local"] or "").lower())
+    local = (found["local"] or "").lower().replace("-", ".").replace("_", ".").split(".")
     parts = [(1, int(p), "") if p.isdecimal() else (0, 0, p) for p in local if p]
     return release, stage, int(found["early_number"] or 0), post, dev, parts
 
