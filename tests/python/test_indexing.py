@@ -412,3 +412,19 @@ def test_numbers_that_do_not_fit(index, value, refusals):
 
     mine, theirs = refusals(write, RuntimeError)
     assert mine[1].endswith(theirs[1])
+
+
+@pytest.mark.parametrize("name", ["scatter_reduce", "index_reduce"])
+@pytest.mark.parametrize("first", [2.0, 0.0])
+@pytest.mark.parametrize("values", [(0, 0, 3), (0, 5, 3), (0, 0, 0), (4, 0, 0), (1, 2, 3)])
+def test_second_derivatives_of_products_with_zeros(name, first, values):
+    """Two zeros of one product have no first derivative but a second one. PyTorch refuses it."""
+    index = dt.tensor([0, 0, 1])
+    x = dt.tensor([first, 2.0], dtype=dt.float64, requires_grad=True)
+    source = dt.tensor(values, dtype=dt.float64, requires_grad=True)
+
+    def run(x, source):
+        return getattr(x, name)(0, index, source, "prod")
+
+    assert dt.autograd.gradcheck(run, (x, source))
+    assert dt.autograd.gradgradcheck(run, (x, source))

@@ -63,12 +63,21 @@ void product_gradients(BackwardCall& b, int dim, const Tensor& self, const Tenso
     b.results[0] = div(mul(g, product), factor);
   }
   if (!b.wants(1)) return;
-  const Tensor is_zero = eq(src, 0), counted = to_dtype(is_zero, g.dtype());
-  const Tensor zeros_met = gather(scatter_add(zeros_like(g), dim, index, counted), dim, index);
-  const Tensor only_zero = logical_and(is_zero, eq(zeros_met, 1));
-  const Tensor others = scatter_reduce(self, dim, index, masked_fill(src, only_zero, 1), "prod");
-  b.results[1] = where(only_zero, gather(mul(g, others), dim, index),
-                       div(gather(mul(g, y), dim, index), masked_fill(src, is_zero, 1)));
+  const auto of_place = [&](const Tensor& x) { return gather(x, dim, index); };
+  const auto met = [&](const Tensor& x) {
+    return of_place(scatter_add(zeros_like(g), dim, index, x));
+  };
+  const Tensor is_zero = eq(src, 0), zeros_met = met(to_dtype(is_zero, g.dtype()));
+  // Of two zeros each is the other one's gradient but for a factor, which a further one is made of.
+  const bool again = needs_graph({g, self, src});
+  const Tensor few = logical_and(is_zero, le(zeros_met, again ? 2 : 1));
+  const Tensor others = scatter_reduce(self, dim, index, masked_fill(src, few, 1), "prod");
+  Tensor of_zero = of_place(mul(g, others));
+  if (again) {
+    const Tensor other = sub(met(masked_fill(src, ne(src, 0), 0)), src);
+    of_zero = mul(of_zero, masked_fill(other, ne(zeros_met, 2), 1));
+  }
+  b.results[1] = where(few, of_zero, div(of_place(mul(g, y)), masked_fill(src, is_zero, 1)));
 }
 
 // Those that are the extreme share its gradient.
