@@ -38,13 +38,14 @@ inline Line line_of(const Window& w, int d, int64_t size, bool transposed) {
 }
 
 // Whether y = x with the weight takes less time channels-last, copies included. A multiply-add
-// takes 1/70 ns then, 1/75 ns in planes, 1/60 with strides. An element that is copied takes 0.3 ns.
-// Weights are packed either way, but in planes not for a few outputs, and transposed with strides
-// each phase packs some of all lines. Narrow dtypes are widened on the way, which takes longer
-// channels-last than all that is won.
+// takes 1/70 ns then, 1/75 ns in planes, 1/65 with strides. An element that is copied takes 0.3 ns,
+// and 1 ns outside of the second-level cache. Weights are packed either way, but in planes not for
+// a few outputs, and transposed with strides each phase packs some of all lines. Narrow dtypes are
+// widened on the way, which takes longer channels-last than all that is won.
 inline bool is_worth_channels_last(const Tensor& x, const Tensor& weight, const Dims& y,
                                    const ConvGeometry& c, bool transposed) {
   const Window& w = c.window;
+  constexpr double kMany = 1 << 19;
   const IntPair one{1, 1};
   const int64_t lanes = (y[1] + 15) / 16 * 16, pixels = y[2] * y[3];
   if (c.groups > 1 || w.dilation != one || w.size == one || w.size[1] > 256 || pixels < 2 ||
@@ -54,11 +55,11 @@ inline bool is_worth_channels_last(const Tensor& x, const Tensor& weight, const 
   const Line rows = line_of(w, 0, y[2], transposed), cols = line_of(w, 1, y[3], transposed);
   const double needed = rows.needed * cols.needed / 70;
   const double computed = (rows.outputs + rows.others) * (cols.outputs + cols.others);
-  const double rate = w.stride == one ? 75 : 60;
+  const double rate = w.stride == one ? 75 : 65;
   const auto images = static_cast<double>(y[0]), weights = static_cast<double>(weight.numel());
   const bool packs_more = images * computed <= 256 || (transposed && w.stride != one);
-  const double copied = 0.3 * static_cast<double>(x.numel() + y[0] * y[1] * pixels) +
-                        (packs_more ? 0.2 * weights : 0);
+  const auto moved = static_cast<double>(x.numel() + y[0] * y[1] * pixels);
+  const double copied = (moved > kMany ? 1 : 0.3) * moved + (packs_more ? 0.2 * weights : 0);
   return images * weights * (computed / rate - needed) > copied;
 }
 
