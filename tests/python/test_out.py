@@ -207,6 +207,79 @@ def test_sequences_into_tensors_of_any_shape(both, same, call):
     same(*both(run))
 
 
+MAKERS = {
+    "arange": (3.0,),
+    "empty": (3,),
+    "eye": (3,),
+    "full": ((3,), 2.0),
+    "linspace": (0, 1, 3),
+    "logspace": (0, 1, 3),
+    "normal": (0.0, 1.0, (3,)),
+    "ones": (3,),
+    "rand": (3,),
+    "randint": (5, (3,)),
+    "randn": (3,),
+    "randperm": (3,),
+    "range": (0, 2),
+    "zeros": (3,),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_what_makes_tensors_says_whether_the_place_requires_grad(both, same, name):
+    def run(t, requires_grad, length):
+        out = t.zeros(length)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            made = getattr(t, name)(*MAKERS[name], out=out, requires_grad=requires_grad)
+        assert made is out
+        texts = [str(warning.message).partition(" (Triggered")[0] for warning in said]
+        return out.requires_grad, out.is_leaf, tuple(out.shape), texts
+
+    for case in ((True, 2), (False, 2), (True, 3)):
+        same(*both(lambda t: run(t, *case)))  # noqa: B023
+
+
+@pytest.mark.parametrize("name", sorted(MAKERS.keys() - {"empty", "randn"}))
+def test_what_makes_tensors_writes_a_leaf_without_gradients(both, same, name):
+    """It requires none afterwards."""
+
+    def run(t):
+        out = t.zeros(3, requires_grad=True)
+        with t.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            getattr(t, name)(*MAKERS[name], out=out)
+        return out.requires_grad
+
+    same(*both(run))
+
+
+@pytest.mark.filterwarnings("ignore:torch.range is deprecated")
+@pytest.mark.parametrize("name", MAKERS)
+def test_what_makes_tensors_writes_no_leaf_whose_gradient_is_recorded(name):
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        getattr(dt, name)(*MAKERS[name], out=dt.zeros(3, requires_grad=True))
+
+
+@pytest.mark.parametrize("call", ["bernoulli(t.ones(3)", "multinomial(t.ones(3), 3"])
+def test_draws_into_a_place_that_grows(both, same, call):
+    def run(t):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return eval(f"t.{call}, out=t.zeros(2, dtype=t.int64))", {"t": t}).shape
+
+    same(*both(run))
+
+
+def test_normal_numbers_are_a_leaf(both, same):
+    def run(t):
+        x = t.normal(1.0, 2.0, (3,), requires_grad=True)
+        x.sum().backward()
+        return x.is_leaf, x.grad
+
+    same(*both(run))
+
+
 def test_the_warning_of_a_resize_names_the_line_that_calls():
     for call in ("exp(x", "var(x", "max(x", "norm(x", "linalg.norm(x", "nn.functional.normalize(x"):
         with pytest.warns(UserWarning, match="was resized") as warned:

@@ -45,13 +45,15 @@ def range(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
         "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
     )
+    options = {"layout": layout, "device": device, "requires_grad": requires_grad}
     if out is not None:
         kind = dtype_for(range, out, dtype)
-        return into(out, _spaced, start, end, step, dtype=kind, device=device)
-    return _spaced(start, end, step, dtype, layout, device, requires_grad)
+        return into(out, _counted, start, end, step, dtype=kind, **options)
+    return _counted(start, end, step, dtype=dtype, **options)
 
 
-def _spaced(start, end, step, dtype=None, layout=None, device=None, requires_grad=False):
+def _counted(start, end, step, *, dtype, layout, device, requires_grad):
+    """What `range` gives."""
     if end is None:
         raise TypeError("range() missing the argument 'end'")
     if step == 0:
@@ -71,7 +73,7 @@ def _spaced(start, end, step, dtype=None, layout=None, device=None, requires_gra
     return _ops.tensor_requires_grad_(out, requires_grad)
 
 
-_spaced.__name__ = "range"  # as errors about `out` have it
+_counted.__name__ = "range"  # of which errors speak
 
 
 def empty_permuted(

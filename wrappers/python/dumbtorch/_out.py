@@ -13,6 +13,8 @@ from ._types import float32
 
 # What they give goes into a tensor of any shape that has as many elements.
 _SEQUENCES = ("arange", "linspace", "logspace", "range")
+# They make new tensors: whether `out` requires grad afterwards is their argument.
+_MAKERS = frozenset(f"{MAKERS} normal".split())
 # Resize without a warning; `to` is bernoulli's.
 _QUIET = frozenset(f"{MAKERS} addbmm multinomial narrow_copy to".split())
 
@@ -73,8 +75,10 @@ def finish(out, function, args: tuple, made):
         raise RuntimeError(
             f"{name}(): expected an out= argument of size {len(results)}, got size {len(outs)}"
         )
+    makes = name in _MAKERS and made.is_leaf
     for k, (place, result) in enumerate(zip(outs, results, strict=True)):
-        if (place.requires_grad or result.requires_grad) and ops.is_grad_enabled():
+        is_derived = result.requires_grad and not makes
+        if (place.requires_grad or is_derived) and ops.is_grad_enabled():
             raise RuntimeError(
                 f"{name}(): functions with out=... arguments don't support automatic differentiation, "
                 "but one of the arguments requires grad."
@@ -88,7 +92,9 @@ def finish(out, function, args: tuple, made):
         if name in _SEQUENCES and place.numel() == result.numel():
             result = ops.reshape(result, place.shape)
         is_of_size = name == "normal" and not any(isinstance(x, TensorBase) for x in args[:2])
-        _write(place, result, "rand" if is_of_size else name)
+        _write(place, ops.detach(result), "rand" if is_of_size else name)
+        if makes and place.is_leaf:
+            ops.tensor_requires_grad_(place, made.requires_grad)
     if not many:
         return out
     return outs if type(made) is tuple else written(type(made))(outs)

@@ -47,11 +47,14 @@ def normal(mean=MISSING, std=MISSING, size=MISSING, *, generator=None, out=None,
     else:
         need("normal", "mean:f64 std:f64 size:i64[]", mean, std, size)
     if out is not None:
+        options = {"device": None, **options} if size is not MISSING else options
         return into(out, normal, mean, std, size, generator=generator, **options)
     if not isinstance(std, TensorBase) and not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if size is not MISSING:
-        return _ops.randn(size, generator=generator, **options) * std + mean
+        requires_grad = options.pop("requires_grad", None)
+        made = _ops.randn(size, generator=generator, **options) * std + mean
+        return _ops.tensor_requires_grad_(made, requires_grad) if requires_grad else made
     if isinstance(std, TensorBase) and std.device.type == "cpu" and (std < 0).any():
         raise RuntimeError("normal expects all elements of std >= 0.0")
     like = mean if isinstance(mean, TensorBase) else std
