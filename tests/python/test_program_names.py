@@ -54,8 +54,72 @@ def test_ways_of_attention(both, same):
         return one, several, before, off
 
     same(*both(run))
-    with pytest.raises(TypeError, match="SDPBackends"), dt.nn.attention.sdpa_kernel(["math"]):
-        pass
+
+
+def test_which_ways_of_attention_are_allowed(both, same, refusals):
+    def run(t):
+        attention, cuda = t.nn.attention, t.backends.cuda
+        ways = attention.SDPBackend
+        seen = []
+
+        def look():
+            allowed = cuda.flash_sdp_enabled(), cuda.math_sdp_enabled()
+            allowed += cuda.mem_efficient_sdp_enabled(), cuda.cudnn_sdp_enabled()
+            known = attention._cur_sdpa_kernel_backends
+            seen.append((allowed, [w.name for w in known()], [w.name for w in known(True)]))
+
+        look()
+        for chosen, in_order in (
+            (ways.MATH, False),
+            ([ways.MATH, ways.CUDNN_ATTENTION, ways.MATH], True),
+            ([ways.EFFICIENT_ATTENTION, ways.MATH], False),
+            ([], True),
+            (["math"], False),
+        ):
+            with attention.sdpa_kernel(chosen, in_order) as context:
+                look()
+                with attention.sdpa_kernel(ways.FLASH_ATTENTION, set_priority=True):
+                    look()
+                look()
+            assert context == {}
+        look()
+        return seen
+
+    same(*both(run))
+
+    def refuse(t):
+        with t.nn.attention.sdpa_kernel(("math",)):
+            pass
+
+    ours, theirs = refusals(refuse, AssertionError)
+    assert ours == theirs
+
+
+def test_handles_of_hooks(both, same):
+    def run(t):
+        x, layer = t.ones(2, requires_grad=True), t.nn.Linear(2, 2)
+        handles = [
+            x.register_hook(print),
+            x.register_post_accumulate_grad_hook(print),
+            (x * 2).grad_fn.register_hook(print),
+            layer.register_forward_hook(print),
+        ]
+        return [isinstance(h, t.utils.hooks.RemovableHandle) for h in [*handles, x]]
+
+    same(*both(run))
+
+
+def test_the_module_of_a_class(both, same, refusals):
+    def run(t):
+        class Named:
+            pass
+
+        t.utils.set_module(Named, "elsewhere")
+        return Named.__module__, t.torch is t
+
+    same(*both(run))
+    ours, theirs = refusals(lambda t: t.utils.set_module(run, 1), TypeError)
+    assert ours == theirs
 
 
 def test_block_of_ways():

@@ -199,9 +199,11 @@ del default_generator  # noqa: F821 (the schema's function)
 
 
 def __getattr__(name: str):
-    """`default_generator` is looked up each time: a thread may have one of its own."""
+    """`default_generator` is looked up each time: a thread may have one of its own. PyTorch has `torch.torch`."""
     if name.startswith("_foreach_"):
         return getattr(_late.import_module(f"{__name__}._foreach"), name)
+    if name == "torch":
+        return _late.sys.modules[__name__]
     return random.default_generator() if name == "default_generator" else _late_name(name)
 
 

@@ -86,7 +86,7 @@ def _way(name: str):
 
 class _Cuda(_Module):
     matmul = _Switch(0)
-    _ways = dict.fromkeys(("flash", "math", "mem_efficient", "cudnn"), True)
+    _ways = dict.fromkeys(("cudnn", "flash", "mem_efficient", "math", "overrideable"), True)
     enable_flash_sdp, flash_sdp_enabled = _way("flash")
     enable_math_sdp, math_sdp_enabled = _way("math")
     enable_mem_efficient_sdp, mem_efficient_sdp_enabled = _way("mem_efficient")
@@ -105,7 +105,7 @@ class _Cuda(_Module):
     ):
         """The ways that are allowed inside of a block."""
         before = self._ways
-        allowed = enable_flash, enable_math, enable_mem_efficient, enable_cudnn
+        allowed = enable_cudnn, enable_flash, enable_mem_efficient, enable_math, False
         self._ways = dict(zip(before, map(bool, allowed), strict=True))
         try:
             yield

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import weakref
+from abc import ABCMeta
 from collections import OrderedDict
 
-from .. import _missing
+from .. import _missing, _ops
 
 __getattr__ = _missing.getattr_of(__name__)
 
 
-class RemovableHandle:
+class RemovableHandle(metaclass=ABCMeta):
     """A new id, under which a hook is put into hooks_dict. It takes the hook off, and what is under the id in
     extra_dict, one dictionary or a list of them: by remove(), or at the end of a `with` block."""
 
@@ -47,6 +48,9 @@ class RemovableHandle:
 
     def __exit__(self, *error):
         self.remove()
+
+
+RemovableHandle.register(_ops.Hook)  # what hooks of tensors and nodes give back
 
 
 def add_hook(
