@@ -153,3 +153,18 @@ def test_cosine_similarity_of_16_bits_by_a_large_eps(eps, both, same):
         return [f(x, x, 0, eps), f(x, x.double(), 0, eps), f(x * float("nan"), x, 0, eps)]
 
     same(*both(run), atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "kl_div(x, x, 'mean'", "binary_cross_entropy_with_logits(x, x, None, None, 'mean'",
+        "cosine_embedding_loss(x, x, x[0], 0.0, 1.5", "hinge_embedding_loss(x, x, 1.0, 'mean'",
+        "margin_ranking_loss(x, x, x, 0.0, 'sum'", "poisson_nll_loss(x, x, True, False, 1e-8, 'mean'",
+        "triplet_margin_loss(x, x, x, 1.0, 2.0, 1e-6, False, 'none'", "grid_sampler(x, x, 'bilinear', 0, False",
+        "grid_sampler(x, x, 0, 'zeros', False",
+    ],
+)  # fmt: skip
+def test_words_for_numbers(refusals, call):
+    ours, theirs = refusals(lambda t: eval(f"t.{call})", {"t": t, "x": t.ones(2, 2)}), TypeError)
+    assert ours == theirs

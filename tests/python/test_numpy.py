@@ -251,3 +251,7 @@ def test_parameters_without_a_graph(np, both):
 
     mine, theirs = both(run)
     assert mine == theirs
+
+
+def test_asarray_by_name(both, same):
+    same(*both(lambda t: t.asarray(obj=[[0, 1], [2, 3]], dtype=t.float64, copy=True)))

@@ -9,17 +9,19 @@ from ._runtime import is_index
 from .nn import functional
 
 
-def _word(number, words: tuple, what: str) -> str:
+def _word(number, words: tuple, what: str, name: str, position: int) -> str:
     """What a number stands for; PyTorch takes some that stand for nothing."""
     if not is_index(number):
-        raise TypeError(f"argument '{what}' must be int, not {type(number).__name__}")
+        raise TypeError(
+            f"{name}(): argument '{what}' (position {position}) must be int, not {type(number).__name__}"
+        )
     if number not in range(len(words)):
         raise ValueError(f"{number} is not a valid value for {what}")
     return words[number]
 
 
-def _reduction(number) -> str:
-    return _word(number, ("none", "mean", "sum"), "reduction")
+def _reduction(number, name: str, position: int) -> str:
+    return _word(number, ("none", "mean", "sum"), "reduction", name, position)
 
 
 def _rate(p):
@@ -128,8 +130,16 @@ def adaptive_max_pool1d(input, output_size):
 
 def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
     """nn.functional.grid_sample, with the numbers of its modes."""
-    how = _word(interpolation_mode, ("bilinear", "nearest", "bicubic"), "interpolation_mode")
-    beyond = _word(padding_mode, ("zeros", "border", "reflection"), "padding_mode")
+    how = _word(
+        interpolation_mode,
+        ("bilinear", "nearest", "bicubic"),
+        "interpolation_mode",
+        "grid_sampler",
+        3,
+    )
+    beyond = _word(
+        padding_mode, ("zeros", "border", "reflection"), "padding_mode", "grid_sampler", 4
+    )
     return functional.grid_sample(input, grid, how, beyond, align_corners)
 
 
@@ -146,7 +156,9 @@ def max_pool1d_with_indices(input, kernel_size, stride=(), padding=0, dilation=1
 
 def kl_div(input, target, reduction=0, *, log_target=False):
     """nn.functional.kl_div."""
-    return _ops.kl_div(input, target, reduction=_reduction(reduction), log_target=log_target)
+    return _ops.kl_div(
+        input, target, reduction=_reduction(reduction, "kl_div", 3), log_target=log_target
+    )
 
 
 def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction=0):
@@ -157,32 +169,45 @@ def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None
         raise RuntimeError(f"output with shape {sizes}")
     input = input.expand(shape)
     return functional.binary_cross_entropy_with_logits(
-        input, target, weight, reduction=_reduction(reduction), pos_weight=pos_weight
+        input,
+        target,
+        weight,
+        reduction=_reduction(reduction, "binary_cross_entropy_with_logits", 5),
+        pos_weight=pos_weight,
     )
 
 
 def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=0):
     """nn.functional.cosine_embedding_loss."""
     return functional.cosine_embedding_loss(
-        input1, input2, target, margin, reduction=_reduction(reduction)
+        input1, input2, target, margin, reduction=_reduction(reduction, "cosine_embedding_loss", 5)
     )
 
 
 def hinge_embedding_loss(input, target, margin=1.0, reduction=0):
     """nn.functional.hinge_embedding_loss."""
-    return functional.hinge_embedding_loss(input, target, margin, reduction=_reduction(reduction))
+    return functional.hinge_embedding_loss(
+        input, target, margin, reduction=_reduction(reduction, "hinge_embedding_loss", 4)
+    )
 
 
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=0):
     """nn.functional.margin_ranking_loss, with broadcasting."""
     operands = _ops.broadcast_tensors([input1, input2, target])
-    return functional.margin_ranking_loss(*operands, margin, reduction=_reduction(reduction))
+    return functional.margin_ranking_loss(
+        *operands, margin, reduction=_reduction(reduction, "margin_ranking_loss", 5)
+    )
 
 
 def poisson_nll_loss(input, target, log_input, full, eps, reduction):
     """nn.functional.poisson_nll_loss."""
     return functional.poisson_nll_loss(
-        input, target, log_input, full, eps=eps, reduction=_reduction(reduction)
+        input,
+        target,
+        log_input,
+        full,
+        eps=eps,
+        reduction=_reduction(reduction, "poisson_nll_loss", 6),
     )
 
 
@@ -196,10 +221,17 @@ def triplet_margin_loss(
         if swap:
             far = _ops.minimum(far, _ops.pairwise_distance(positive, negative, p, eps))
         losses = _ops.clamp_min(margin + near - far, 0)
-        how = _reduction(reduction)
+        how = _reduction(reduction, "triplet_margin_loss", 8)
         return losses if how == "none" else losses.mean() if how == "mean" else losses.sum()
     return functional.triplet_margin_loss(
-        anchor, positive, negative, margin, p, eps, swap, reduction=_reduction(reduction)
+        anchor,
+        positive,
+        negative,
+        margin,
+        p,
+        eps,
+        swap,
+        reduction=_reduction(reduction, "triplet_margin_loss", 8),
     )
 
 
@@ -213,7 +245,7 @@ def ctc_loss(
         input_lengths,
         target_lengths,
         blank,
-        _reduction(reduction),
+        _reduction(reduction, "ctc_loss", 6),
         zero_infinity,
     )
 
@@ -226,7 +258,7 @@ def embedding_bag(
     many indices each bag has, and of a maximum the rows that it is of. Sums leave these empty, or 0."""
     bags = functional.embedding_bag(
         indices, weight, offsets, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse,
-        mode=_word(mode, ("sum", "mean", "max"), "mode"), per_sample_weights=per_sample_weights,
+        mode=_word(mode, ("sum", "mean", "max"), "mode", "embedding_bag", 5), per_sample_weights=per_sample_weights,
         include_last_offset=include_last_offset, padding_idx=padding_idx,
     )  # fmt: skip
     count = bags.shape[0]

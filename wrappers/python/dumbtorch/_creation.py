@@ -60,13 +60,13 @@ def as_tensor(data, *, dtype=None, device=None):
     return tensor(data, dtype=dtype, device=device)
 
 
-def asarray(data, *, dtype=None, device=None, copy=None, requires_grad=None):
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     """as_tensor that also takes DLPack objects and buffers and can be made to copy, or not to, and to cut a graph."""
-    shared = _shared(data, dtype, copy)
+    shared = _shared(obj, dtype, copy)
     if shared is None:
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
-        out = tensor(data, dtype=dtype, device=device)
+        out = tensor(obj, dtype=dtype, device=device)
     else:
         if copy is False:
             _check_alias(shared, dtype, device)
