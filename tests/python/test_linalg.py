@@ -469,6 +469,11 @@ def test_no_reflectors():
         assert x.grad is None if t is not dt else x.grad.eq(0).all().item()
 
 
+def test_geqrf_of_a_vector(refusals):
+    (_, ours), (_, theirs) = refusals(lambda t: t.geqrf(t.ones(2)), RuntimeError)
+    assert ours == f"geqrf: {theirs}"
+
+
 def test_geqrf_has_no_derivative():
     factors, tau = dt.geqrf(dt.ones(3, 2, requires_grad=True))
     assert factors.requires_grad and tau.requires_grad

@@ -101,7 +101,7 @@ void check_ormqr(const Tensor& v, const Tensor& tau, const Tensor& other, bool l
 }  // namespace
 
 std::tuple<Tensor, Tensor> geqrf(const Tensor& input) {
-  check_matrices(input, "torch.geqrf");
+  DT_CHECK(input.ndim() >= 2, kRuntimeError, "torch.geqrf: input must have at least 2 dimensions.");
   check_real_dtype(input, "geqrf_cpu");
   const int64_t m = input.size(-2), n = input.size(-1);
   const Dims batch = batch_of(input);
