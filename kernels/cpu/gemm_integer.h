@@ -26,8 +26,12 @@ void pack_integers(void* to, int64_t to_row, const void* from, int64_t row, int6
   F* const y = static_cast<F*>(to);
   const U* const x = static_cast<const U*>(from);
   if (col != 1) {
-    for (int64_t j = 0; j < cols; ++j) {
-      for (int64_t i = 0; i < rows; ++i) y[i * to_row + j] = x[i * row + j * col];
+    constexpr int64_t kSome = 64;  // lines of y, which stay in the first-level cache meanwhile
+    for (int64_t first = 0; first < rows; first += kSome) {
+      for (int64_t j = 0; j < cols; ++j) {
+        for (int64_t i = first; i < min(rows, first + kSome); ++i)
+          y[i * to_row + j] = x[i * row + j * col];
+      }
     }
     return;
   }
