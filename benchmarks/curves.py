@@ -180,7 +180,8 @@ def main() -> None:
     if options.save:
         today = datetime.date.today()
         head = f"# Loss curves, {today}\n\nThe same weights and batches in float32: `python benchmarks/curves.py`,"
-        head += f" dumbtorch {dumbtorch.version.release} and PyTorch {torch.__version__} on a CPU.\n\n"
+        versions = f"dumbtorch {dumbtorch.version.release} and PyTorch {torch.__version__}"
+        head += f" {versions} on a CPU.\n\n"
         path = options.save / f"{today}-curves.md"
         path.write_text(head + "\n\n".join(tables) + "\n")
         print(f"wrote {path}", file=sys.stderr)
