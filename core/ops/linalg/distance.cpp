@@ -84,7 +84,7 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
     const Tensor length = clone(norm(x, 2, {{dim}}, true));
     {
       const GradMode no_grad(false);
-      const DType dtype = length.dtype();
+      const DType dtype = length.dtype();  // of 16 bits has no such eps, but infinity
       clamp_min_(length, fits(eps, kDTypeOf<float>) && !fits(eps, dtype) ? HUGE_VAL : eps);
     }
     return div(x, length);

@@ -37,8 +37,8 @@ void check_ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor
 // ---- losses of classes: input is [N, C, d1, ...]
 
 void check_class_dim(const Tensor& input);
+void check_single_target(const Tensor& target);  // of one row
 // Class targets are [N, d1, ...].
-void check_single_target(const Tensor& target);
 void check_target_sizes(const Tensor& input, const Tensor& target);
 void check_class_targets(const Tensor& target);
 void check_probability_targets(int64_t ignore_index);

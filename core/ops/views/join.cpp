@@ -66,6 +66,7 @@ bool copy_small(const Tensor& y, int d, int64_t start, int64_t length, const Ten
   const int64_t apart = y.numel() / rows * y.item_bytes();
   char* to = static_cast<char*>(y.data()) + start * (row / length);
   const char* from = static_cast<const char*>(x.data());
+  // A memmove is a call; of a memcpy -Os makes string instructions, which are slow to begin.
   for (int64_t i = 0; i < rows; ++i, to += apart, from += row)
     memmove(to, from, static_cast<size_t>(row));
   return true;
