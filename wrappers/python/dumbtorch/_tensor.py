@@ -60,7 +60,7 @@ class Tensor(TensorNames):
 
     def __new__(cls, *data, **named):
         """The old constructor: Tensor(2, 3) is uninitialised, Tensor([1, 2]) holds data, of the default dtype;
-        Tensor(x) is x again. A class derived from Tensor has objects of its own."""
+        Tensor(x) is a view of x. A class derived from Tensor has objects of its own."""
         from ._typed_tensors import construct
 
         out = construct(None, _ops.get_default_device(), data, named)
