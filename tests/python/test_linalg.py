@@ -471,7 +471,7 @@ def test_no_reflectors():
 
 def test_geqrf_of_a_vector(refusals):
     (_, ours), (_, theirs) = refusals(lambda t: t.geqrf(t.ones(2)), RuntimeError)
-    assert ours == f"geqrf: {theirs}"
+    assert ours == theirs
 
 
 def test_geqrf_has_no_derivative():
