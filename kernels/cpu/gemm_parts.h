@@ -34,8 +34,9 @@ template <class T>
 GemmParts cut_gemm(const dt_stream* stream, const Gemm<T>& g) {
   constexpr int64_t kPacking = 16;
   const int64_t threads = stream->threads;
-  if (!worth_threads(stream, g.batch * ceil_div(g.n, kTileCols<T>) * g.m * (g.k + 20)))
-    return cut_evenly(g, 1, 1, 1);
+  // A step of a tile's row takes one and a half cycles, what packs it included.
+  const int64_t cycles = g.batch * ceil_div(g.n, kTileCols<T>) * g.m * (g.k + 20) * 3 / 2;
+  if (!worth_threads(stream, cycles)) return cut_evenly(g, 1, 1, 1);
   if (g.batch >= 4 * threads) return cut_evenly(g, 4 * threads, 1, 1);
   const auto cost = [&](const GemmParts& p) {
     return ceil_div(p.count(), threads) * (p.rows + kPacking) * (p.cols + kPacking);
