@@ -16,10 +16,12 @@ from ._warning import warn_each
 
 def _is_tuple(index) -> bool:
     """Whether it is a list of parts: a short list in which there is more than numbers, as NumPy had it once."""
-    numpy = sys.modules.get("numpy")
-    if isinstance(index, TensorBase) or (numpy is not None and isinstance(index, numpy.ndarray)):
+    if not _is_sequence(index) or isinstance(index, TensorBase):
         return False
-    if not _is_sequence(index) or len(index) >= 32 or not any(map(_is_part, index)):
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(index, numpy.ndarray):
+        return False
+    if len(index) >= 32 or not any(map(_is_part, index)):
         return False
     warn_each(
         "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; "

@@ -86,6 +86,16 @@ def getattr_of(module: str):
     return __getattr__
 
 
+def refused(name: str, sentence: str, kind=NotImplementedError, doc: str = "Not supported."):
+    """A function of PyTorch's that is there to say why it does nothing."""
+
+    def refuse(*arguments, **settings):
+        raise kind(sentence)
+
+    refuse.__name__, refuse.__doc__ = name, doc
+    return refuse
+
+
 class _Absent:
     """A name that objects do not have. Unlike a `__getattr__`, it costs those nothing that they have."""
 

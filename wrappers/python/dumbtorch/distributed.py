@@ -61,23 +61,17 @@ class DTensor:
         raise NotImplementedError("distributed.tensor.DTensor: processes do not work together")
 
 
-def _needs_group(name: str):
-    def refuse(*arguments, **settings):
-        raise ValueError(
-            "Default process group has not been initialized, please make sure to call init_process_group."
-        )
-
-    refuse.__name__, refuse.__doc__ = name, "Needs a group of processes, which there is not."
-    return refuse
-
-
 _OF_A_GROUP = [
     "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single",
     "barrier", "broadcast", "broadcast_object_list", "destroy_process_group", "gather", "gather_object", "get_backend",
     "get_rank", "get_world_size", "irecv", "isend", "monitored_barrier", "new_group", "recv", "reduce",
     "reduce_scatter", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send",
 ]  # fmt: skip
-globals().update({name: _needs_group(name) for name in _OF_A_GROUP})
+_WHY = (
+    "Default process group has not been initialized, please make sure to call init_process_group."
+)
+_NEEDS = "Needs a group of processes, which there is not."
+globals().update({name: _missing.refused(name, _WHY, ValueError, _NEEDS) for name in _OF_A_GROUP})
 
 __all__ = [
     "DTensor", "ProcessGroup", "ReduceOp", "ZeroRedundancyOptimizer", "group", "init_process_group", "is_available",

@@ -16,17 +16,8 @@ _TRANSFORMS = [
 __all__ = [*_TRANSFORMS, "fftfreq", "fftshift", "ifftshift", "rfftfreq"]
 
 
-def _refused(name: str):
-    def refuse(*arguments, **settings):
-        raise NotImplementedError(
-            f"fft.{name}: there are no complex numbers; stft gives pairs of reals"
-        )
-
-    refuse.__name__, refuse.__doc__ = name, "Not supported."
-    return refuse
-
-
-globals().update({name: _refused(name) for name in _TRANSFORMS})
+_WHY = "there are no complex numbers; stft gives pairs of reals"
+globals().update({name: _missing.refused(name, f"fft.{name}: {_WHY}") for name in _TRANSFORMS})
 
 
 def fftfreq(n, d=1.0, *, out=None, requires_grad=False, **options):

@@ -160,17 +160,8 @@ def _without_effect(*settings):
 strict_fusion = optimized_execution = fuser = _without_effect
 
 
-def _refuse(name: str):
-    def refuse(*arguments, **settings):
-        raise NotImplementedError(
-            f"jit.{name}: there are no archives of programs; torch.save keeps a state_dict (docs/files.md)"
-        )
-
-    refuse.__name__, refuse.__doc__ = name, "Not supported."
-    return refuse
-
-
-save, load = _refuse("save"), _refuse("load")
+_WHY = "there are no archives of programs; torch.save keeps a state_dict (docs/files.md)"
+save, load = (_missing.refused(name, f"jit.{name}: {_WHY}") for name in ("save", "load"))
 
 __all__ = [
     "Attribute", "Error", "Future", "ScriptFunction", "ScriptModule", "annotate", "export", "fork", "freeze", "ignore",

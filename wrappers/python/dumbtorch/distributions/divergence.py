@@ -30,9 +30,8 @@ _DIVERGENCES = {}
 def register_kl(type_p, type_q):
     """Decorates the function (p, q) that computes the divergence of two kinds of distributions."""
     for name, kind in (("type_p", type_p), ("type_q", type_q)):
-        if not isinstance(
-            kind, type
-        ):  # of other classes too: Pyro has distributions that are none of ours
+        # Of any class: libraries have distributions that are none of ours.
+        if not isinstance(kind, type):
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
 
     def register(function):

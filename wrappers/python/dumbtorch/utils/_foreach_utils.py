@@ -17,7 +17,3 @@ def _group_tensors_by_device_and_dtype(tensorlistlist, with_indices: bool = Fals
             into += given[place : place + 1]
         places += [place] * with_indices
     return groups
-
-
-def _get_foreach_kernels_supported_devices() -> list[str]:
-    return ["cuda"]
